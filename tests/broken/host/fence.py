@@ -337,6 +337,16 @@ class TakesAQuotedTextForHarmless(MemoryProviderRegistry):
     fence = _Apart(r'(?m)(^"\\%\w+)')
 
 
+@mutant(kills="MP-HOST-FENCE-009", says="%e2%80%8b", report="F3")
+class SeesNoEscapeAroundAHiddenOne(MemoryProviderRegistry):
+    fence = _Apart(r"((?:&l|%3|\\u0)%e2%80%8b)")
+
+
+@mutant(kills="MP-HOST-FENCE-009", says="&#144;", report="F3")
+class TakesControlsForLetters(MemoryProviderRegistry):
+    fence = _Apart(r"(&#1(?:29|4[134]|57);)")
+
+
 class _LineByLine(Fence):
     def sanitize_context(self, text):
         return "\\\n".join(map(fence.sanitize_context, text.split("\\\n")))
