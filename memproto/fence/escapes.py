@@ -39,11 +39,12 @@ def of_reference(code: int) -> Iterator[int]:
     """
     The codes that a character reference of this number may stand for.
 
-    As in HTML, a C1 control is what Windows has in its place, and of no character nothing is left.
+    As in HTML, a C1 control is what Windows has in its place, if it has something there, and of no
+    character nothing is left.
     """
     yield code
     if code in _C1:
-        yield ord(bytes([code]).decode("cp1252", "replace"))
+        yield from map(ord, bytes([code]).decode("cp1252", "ignore"))
     elif 0xFDD0 <= code < 0xFDF0 or code & 0xFFFE == 0xFFFE:
         yield 0
 

@@ -56,6 +56,11 @@ def test_what_one_order_of_decoders_shows_is_replaced(name, around):
     assert sanitize_context(clean) == clean
 
 
+@pytest.mark.parametrize("name", EFFECTIVE)
+def test_no_known_bypass_is_left(name):
+    assert effective(sanitize_context(EFFECTIVE[name])) == []
+
+
 @pytest.mark.parametrize("text", ORDINARY)
 def test_ordinary_escapes_stay_byte_for_byte(text):
     assert sanitize_context(text) == text

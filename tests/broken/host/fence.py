@@ -327,6 +327,26 @@ class TakesABackslashBeforeWhatItIsBefore(MemoryProviderRegistry):
     fence = _Apart(r"(\\(?:%[0-9a-fA-F]{2}|&#\d+;))")
 
 
+@mutant(kills="MP-HOST-FENCE-009", says="%55000e003c", report="F3")
+class TakesNoTagCharacterOutOfTwoEscapes(MemoryProviderRegistry):
+    fence = _Apart(r"(\\%(?:55000e|75d[bc])[0-9a-f]{2,4})")
+
+
+@mutant(kills="MP-HOST-FENCE-009", says='"\\\\%75003c', report="F3")
+class TakesAQuotedTextForHarmless(MemoryProviderRegistry):
+    fence = _Apart(r'(?m)(^"\\%\w+)')
+
+
+@mutant(kills="MP-HOST-FENCE-009", says="%e2%80%8b", report="F3")
+class SeesNoEscapeAroundAHiddenOne(MemoryProviderRegistry):
+    fence = _Apart(r"((?:&l|%3|\\u0)%e2%80%8b)")
+
+
+@mutant(kills="MP-HOST-FENCE-009", says="&#144;", report="F3")
+class TakesControlsForLetters(MemoryProviderRegistry):
+    fence = _Apart(r"(&#1(?:29|4[134]|57);)")
+
+
 class _LineByLine(Fence):
     def sanitize_context(self, text):
         return "\\\n".join(map(fence.sanitize_context, text.split("\\\n")))

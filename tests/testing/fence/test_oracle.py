@@ -133,6 +133,9 @@ def test_each_target_is_read_as_what_it_is_and_where_it_stands(kind):
         "# my memory",
         "</mem\ud800ory-context>",
         "### several words of memory",
+        # The number of a euro sign in HTML, and of a control in XML.
+        "</mem&#128;ory-context>",
+        "</mem&#x80;ory-context>",
     ],
 )
 def test_in_the_margin_only_the_wide_reader_sees_a_delimiter(text):
