@@ -98,7 +98,7 @@ def _told_to(tool: Tool, words: frozenset[str], kept: set[str]) -> Iterator[dict
 
 
 def _nouns(tool: Tool) -> set[str]:
-    """What a description says is stored, in the singular."""
+    """The nouns of a description for what is stored, in the singular."""
     said = tool_calls.split(tool.description)
     return {word.replace("ies", "y").removesuffix("s") for word in said} & _STORED
 
