@@ -2,15 +2,16 @@
 
 import contextlib
 import dataclasses
+import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from memproto.errors import WriteRefused
 from memproto.testing import wording
 from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
-from memproto.testing.evidence import Evidence, NotRecalled, Raised, Recalled, Repeated
+from memproto.testing.evidence import Differs, Evidence, NotRecalled, Raised, Recalled, Repeated
 from memproto.testing.facts import Fact
 from memproto.testing.needs import BETTER_RECALL, KEEPING, READ_BACK, Setting, depends_on
 from memproto.testing.provider import losses, routes
@@ -592,18 +593,79 @@ def a_text_that_is_too_much_costs_no_later_one(run: Run) -> None:
     for route in filter(run.serves, routes.ROUTES):
         for number, (what, burden) in enumerate(_BURDENS.items()):
             _later_one_stays(run, route, what, burden, f"{route}-burden-{number}")
+    for target in mirrored_writes.targets(run, "replace")[:1] if run.serves("writes") else ():
+        what = f"a replace in {target} whose old_text fits no entry"
+        _is_taken_after(run, "writes", what, functools.partial(_replaces_nothing, run, target))
+
+
+def _is_taken_after(run: Run, route: str, what: str, refused: Callable[[Subject], bool]) -> None:
+    """No lock is held, and no connection broken, behind a text that was refused."""
+    if losses.seen_again(lambda: _is_shut_by(run, route, refused)):
+        run.violated(
+            Differs(
+                wanted=f"an ordinary text taken after {what} was refused",
+                seen=(
+                    f"{run.hook(routes.OPERATIONS[route])} refused each one in that session, "
+                    "which had taken one before, and the next session took one"
+                ),
+            ),
+            operation=routes.OPERATIONS[route],
+        )
+
+
+def _is_shut_by(run: Run, route: str, refused: Callable[[Subject], bool]) -> bool:
+    """True if an instance takes nothing behind what it refused, where the next one does."""
+    home = run.own_home(f"shut-{next(run.numbers)}")
+    with run.session(home) as subject:
+        takes = functools.partial(_takes, run, subject, route)
+        if not (takes() and refused(subject)) or takes() or takes():
+            return False
+    with run.session(home) as again:
+        if not _takes(run, again, route):
+            # The store is full, or its backend is away.
+            return False
+    with run.session(run.own_home(f"open-{next(run.numbers)}")) as other:
+        # A session has room for so many.
+        return all(_takes(run, other, route) for _ in range(_TRIED))
+
+
+#: Number of texts that are handed to an instance which refuses one of another kind among them.
+_TRIED = 3
+
+
+def _takes(run: Run, subject: Subject, route: str) -> bool:
+    return routes.accepts(subject, route, run.facts.new().text)
+
+
+def _is_refused(route: str, text: str, subject: Subject) -> bool:
+    return not routes.accepts(subject, route, text)
+
+
+def _replaces_nothing(run: Run, target: str, subject: Subject) -> bool:
+    """True if a replace is refused whose old_text no entry ever held."""
+    never, new = run.facts.several(2)
+    try:
+        subject.mirror("replace", target, new.text, never.text)
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+        return True
+    return False
 
 
 def _later_one_stays(run: Run, route: str, what: str, burden: str, name: str) -> None:
-    _, lost = _after(run, route, run.own_home(f"{name}-none"), [_LINE])
+    _, _, lost = _after(run, route, run.own_home(f"{name}-none"), [_LINE])
     if lost:
         raise Lost(f"an ordinary text stored through {route} did not come back")
-    was, lost = _after(run, route, run.own_home(name), [burden])
+    was, is_taken, lost = _after(run, route, run.own_home(name), [burden])
+    if was == "refused" and not is_taken:
+        refuses = functools.partial(_is_refused, route, burden)
+        _is_taken_after(run, route, f"one of {what}", refuses)
     if not lost:
         return
     size = len(burden) // _PORTIONS
     portions = [burden[:size]] * _PORTIONS if burden is _HUGE else []
-    if portions and _after(run, route, run.own_home(f"{name}-portions"), portions)[1]:
+    if portions and _after(run, route, run.own_home(f"{name}-portions"), portions)[-1]:
         raise Untestable("the store is full", (*depends_on("MP-WRITE-005"), *_ROOM))
     seen = NotRecalled(
         wanted=f"a text that was accepted after one of {what}, recalled after a new start",
@@ -614,7 +676,7 @@ def _later_one_stays(run: Run, route: str, what: str, burden: str, name: str) ->
 
     def loses(chars: int) -> bool:
         home = run.own_home(f"{name}-of-{chars}-{next(run.numbers)}")
-        return _after(run, route, home, [burden[:chars]])[1] is not None
+        return _after(run, route, home, [burden[:chars]])[-1] is not None
 
     # In a home that all sessions share, the burden of before stands in the way of later ones.
     is_long = burden is _HUGE and run.binding.own_homes
@@ -622,8 +684,8 @@ def _later_one_stays(run: Run, route: str, what: str, burden: str, name: str) ->
     run.violated(found.told(seen) if found else seen, operation=routes.OPERATIONS[route])
 
 
-def _after(run: Run, route: str, home: Path, burdens: list[str]) -> tuple[str, Fact | None]:
-    """The fate of the burdens, and the fact that was accepted after them if it is lost."""
+def _after(run: Run, route: str, home: Path, burdens: list[str]) -> tuple[str, bool, Fact | None]:
+    """The fate of the burdens; whether a fact was taken after them, and the fact if it is lost."""
     fact = run.facts.new()
     with run.session(home, limits=_WIDE) as subject:
         taken = [routes.accepts(subject, route, burden) for burden in burdens]
@@ -632,4 +694,4 @@ def _after(run: Run, route: str, home: Path, burdens: list[str]) -> tuple[str, F
         routes.accepts(subject, route, run.facts.new().text)
     with run.session(home, limits=_WIDE) as again:
         lost = owed and not losses.is_shown(run, again, fact)
-    return "accepted" if all(taken) else "refused", fact if lost else None
+    return "accepted" if all(taken) else "refused", owed, fact if lost else None

@@ -151,8 +151,7 @@ def _behind_one_beginning(run: Run, first: Fact, second: Fact) -> None:
             if not fact.is_in(routes.recalled(alone, fact.query)):
                 return
     with run.session() as subject:
-        routes.recalled(subject, one.query)
-        answer = routes.recalled(subject, other.query)
+        answer = _after_another_question(run, subject, one, other)
     _is_of_the_later(run, answer, one, other, "one that begins alike")
 
 

@@ -64,6 +64,9 @@ def sessions_do_not_leak(run: Run) -> None:
 def _do_not_leak(run: Run, boundary: Boundary) -> None:
     one, other = tenants.pair(run, boundary)
     stored = {tenant.called: _store_by_each_route(run, tenant) for tenant in (one, other)}
+    shown = {tenant.called: _show_in_passing(run, tenant) for tenant in (one, other)}
+    # Nothing is stored between an owner's question and the same one of a guest: the answer that
+    # the owner got may be kept ready.
     reader, missing = Reader(run), ""
     for owner in (one, other):
         missing = missing or _missing(run, reader, owner, stored[owner.called])
@@ -71,7 +74,6 @@ def _do_not_leak(run: Run, boundary: Boundary) -> None:
     if boundary == "user":
         # A group chat is one session of several users.
         guests.append((dataclasses.replace(other, session=one.session), one))
-    shown = {tenant.called: _show_in_passing(run, tenant) for tenant in (one, other)}
     for guest, owner in guests:
         told = stored[owner.called] | shown[owner.called]
         _knows_nothing(run, reader, guest, owner, told)

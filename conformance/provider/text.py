@@ -235,6 +235,7 @@ def _keeps_characters(run: Run, route: str) -> bool:
     owed = {_lettered(run.facts.new(), text): kind for kind, text in kinds.items()}
     owed[_before_spaces(run.facts.new(), _FEW)] = "a text with white space at its end"
     owed |= {_worded(run.facts.new(), words): kind for kind, words in scripts.PLAIN.items()}
+    owed |= {_led(run.facts.new(), words): kind for kind, words in scripts.LEADING.items()}
     with run.session(home) as subject:
         accepted: list[Fact] = [fact for fact in owed if _is_taken(subject, fact, route)]
     lost = losses.lost(run, accepted, home)
@@ -246,6 +247,7 @@ def _keeps_characters(run: Run, route: str) -> bool:
             make: Callable[[Fact, str], _Lettered]
             make = _before_spaces if fact.text[-1].isspace() else _lettered
             make = _worded if isinstance(fact, _Worded) else make
+            make = _led if fact.text.startswith(letters) else make
             _assert_lost_each_time(run, route, lambda: make(run.facts.new(), letters))  # noqa: B023 - called here
             _judge_missing(run, route, fact, kind, home)
     return True
@@ -372,7 +374,8 @@ def _judge_missing(run: Run, route: str, fact: _Lettered, kind: str, home: Path)
     missing = fact.missing_in(recalled)
     code = f"U+{ord(missing[0]):04X} {unicodedata.name(missing[0], '')}" if missing else "its text"
     if isinstance(fact, _Worded) and missing:
-        code = f"{missing!r}, which is no secret,"
+        is_led = fact.text.startswith(missing)
+        code = f"{missing!r}, {'with which it begins' if is_led else 'which is no secret'},"
     run.violated(
         NotRecalled(
             wanted=(
@@ -430,6 +433,11 @@ def _lettered(fact: Fact, characters: str) -> _Lettered:
 def _worded(fact: Fact, words: str) -> _Worded:
     plain = _lettered(fact, words)
     return _Worded(plain.text, plain.query, plain.name, plain.characters)
+
+
+def _led(fact: Fact, words: str) -> _Worded:
+    """The fact behind words with which the text begins."""
+    return _Worded(f"{words} {fact.text}", fact.query, fact.name, words)
 
 
 def _before_spaces(fact: Fact, characters: str) -> _Lettered:

@@ -249,7 +249,7 @@ def _hint_on_sessions(run: Run, key: str, lost: Fact) -> str:
 
 def _unusual_ones(run: Run) -> None:
     """Each is stored or refused; what was accepted is there, whatever else stands around it."""
-    unusual = texts.around(run.facts.several(6), _LONG_CHARS)
+    unusual = texts.around(run.facts.several(7), _LONG_CHARS)
     with run.session() as subject:
         accepted = [_taken(subject, text) for _, _, text in unusual]
         subject.record(*_GOODBYE)
@@ -1033,7 +1033,7 @@ def _unmatched_replace(run: Run, target: str) -> None:
 def _writes_unusual_ones(run: Run, target: str) -> None:
     # Below a home of their own where that is possible: the first one may be full by now.
     home = run.own_home("unusual")
-    unusual = texts.around(run.facts.several(6), _SHORT_CHARS)
+    unusual = texts.around(run.facts.several(7), _SHORT_CHARS)
     with run.session(home) as subject:
         accepted = [_accepts(subject, target, text) for _, _, text in unusual]
     for (what, fact, _), kept in zip(unusual, accepted, strict=True):
@@ -1175,6 +1175,7 @@ def what_a_tool_stored_comes_back(run: Run) -> None:
         if not subject.has("tools") or not subject.tools():
             raise NotApplicable("the provider serves no tools")
         is_known = routes.storing_call(subject.tools(), "a fact") is not None
+        weights = _weights(run, subject.tools())
     if not is_known and "stores" not in run.context.capabilities:
         raise Untestable(_NO_STORING_TOOL, (run.declaration("stores"),))
     run.needs_route("tools")
@@ -1189,7 +1190,58 @@ def what_a_tool_stored_comes_back(run: Run) -> None:
                 about="stored by a call that reported no error",
             ),
         )
+    _comes_back_however_weighed(run, weights)
     _stays_beside_a_forgotten_one(run)
+
+
+def _comes_back_however_weighed(run: Run, weights: list[tuple[str, Any]]) -> None:
+    """A model says how much a text matters, or files it; it is stored all the same."""
+    if not weights or run.is_selective or run.watch.calls_left is not None:
+        return
+    if seen := losses.seen_again(functools.partial(_lost_by_its_weight, run, weights)):
+        given, text = seen
+        run.violated(
+            NotRecalled(
+                wanted=f"text that a tool answered to have stored with {given}, recalled",
+                texts=(text,),
+                about=f"stored with {given} by a call that reported no error",
+                tail="; one that was stored without it did",
+            ),
+        )
+
+
+def _lost_by_its_weight(run: Run, weights: list[tuple[str, Any]]) -> tuple[str, str] | None:
+    """A choice with which a tool took a text that is lost, and the text; None for none."""
+    told: dict[Fact, str] = {}
+    with run.session() as subject:
+        for name, value in weights:
+            fact = run.facts.new()
+            call = routes.storing_call(subject.tools(), fact.text)
+            if call and not tool_results.refused(
+                subject.call_tool(call[0], {**call[1], name: value})
+            ):
+                told[fact] = f"{name}={value!r}"
+    lost = losses.lost(run, [*told])
+    return (told[lost[0]], lost[0].text) if lost else None
+
+
+def _weights(run: Run, schemas: Any) -> list[tuple[str, Any]]:
+    """Choices of arguments that say how much a text matters or where it belongs, of what stores."""
+    stores = routes.storing_call(schemas, "a fact")
+    return [
+        (name, value)
+        for tool in tool_calls.offered(run, schemas)
+        if stores and tool.name == stores[0]
+        for name, item in tool.properties.items()
+        if _WEIGHING.intersection(tool_calls.split(name))
+        for value in tool_calls.choices(item)[:_MOST_WEIGHTS]
+    ]
+
+
+#: Words in the name of an argument of which no choice says how long a text is kept, or for whom.
+_WEIGHING = frozenset({"importance", "priority", "relevance", "category", "topic"})
+
+_MOST_WEIGHTS = 6
 
 
 def _stays_beside_a_forgotten_one(run: Run) -> None:

@@ -1,5 +1,7 @@
 """Faults that the checks of data and of recall's bounds find, and behaviour that they allow."""
 
+import functools
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from memproto.bindings import NATIVE
 from memproto.conformance.provider import data, recall
 from memproto.conformance.provider.extensions import prewarm
-from memproto.errors import Rejected, WriteRefused
+from memproto.errors import Rejected, Unavailable, WriteRefused
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.context import Context
 from memproto.testing.facts import Facts
@@ -174,6 +176,57 @@ class TakesOneWriteInASession(Journal):
 
 def test_a_write_that_is_refused_in_its_session_is_out_of_no_order(make_run) -> None:
     data.writes_take_effect_in_their_order(make_run(TakesOneWriteInASession))
+
+
+class RefusesWhatFitsNothing(Journal):
+    """Takes so many writes, of a store or of a session, and no replace that fits no entry."""
+
+    writes, is_by_session = 1, False
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._left_over = self.writes - (0 if self.is_by_session else len(self._entries))
+
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if action == "replace" and len(self._left(target, old_text)) == len(self._entries):
+            raise WriteRefused("no entry holds old_text")
+        if not self._left_over:
+            raise WriteRefused("there is no room")
+        self._left_over -= 1
+        super().on_memory_write(action, target, content, old_text)
+
+
+class OneInASession(RefusesWhatFitsNothing):
+    is_by_session = True
+
+
+class TwoInASession(OneInASession):
+    writes = 2
+
+
+@pytest.mark.parametrize("provider", [RefusesWhatFitsNothing, OneInASession, TwoInASession])
+def test_who_is_full_is_not_shut_by_a_text_that_was_refused(make_run, provider) -> None:
+    run = make_run(provider)
+    refused = functools.partial(data._replaces_nothing, run, "memory")
+    assert not data._is_shut_by(run, "writes", refused)
+
+
+class ARefusalHoldsTheLock(RefusesWhatFitsNothing):
+    writes = 99
+
+    def on_memory_write(self, *write: Any) -> None:
+        if not self.__dict__.setdefault("_gate", threading.Lock()).acquire(blocking=False):
+            raise Unavailable("busy")
+        super().on_memory_write(*write)
+        self._gate.release()
+
+
+def test_who_takes_nothing_more_behind_a_refused_text_is_shut_by_it(make_run) -> None:
+    run = make_run(ARefusalHoldsTheLock)
+    refused = functools.partial(data._replaces_nothing, run, "memory")
+    assert data._is_shut_by(run, "writes", refused)
 
 
 def test_a_replace_that_never_takes_effect_is_not_booked_as_an_order(make_run) -> None:

@@ -128,6 +128,23 @@ def test_a_tool_that_forgets_in_another_place_is_left_out():
     assert tool_memory.forgetting(offered, "x_add", fact, [json.dumps({"id": "a"})]) is None
 
 
+@pytest.mark.parametrize(
+    ("name", "says", "is_known"),
+    [
+        ("unjot", "Forgets the note with this id.", True),
+        ("takeBack", "Remove one of the notes.", True),
+        ("unjot", "Forgets the lamp with this id.", False),
+        ("unjot", "Shows the note that was forgotten.", False),
+        ("list_old", "Removes nothing: lists each note by its id.", False),
+    ],
+)
+def test_a_tool_that_forgets_is_known_by_the_first_word_of_what_is_said_of_it(name, says, is_known):
+    jot = {**named("jot", text={"type": "string"}), "description": "Keeps a note for later."}
+    offered = tools(jot, {**named(name, id={"type": "string"}), "description": says})
+    call = tool_memory.forgetting(offered, "jot", Facts(1).new(), [json.dumps({"id": "a"})])
+    assert call == ((name, {"id": "a"}, "id") if is_known else None)
+
+
 def test_forgetting_by_text_says_which_text():
     fact = Facts(1).new()
     action = {"type": "string", "enum": ["add", "remove"]}

@@ -1,6 +1,7 @@
 """Chapter 73: a compression that waits until the memory has the messages."""
 
 import copy
+import itertools
 
 from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.evidence import Differs, NotRecalled, Raised
@@ -9,7 +10,7 @@ from memproto.testing.needs import NO_REFUSAL
 from memproto.testing.provider import losses
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
-from memproto.testing.scenarios import conversations
+from memproto.testing.scenarios import beginnings, conversations
 from memproto.testing.scenarios.conversations import Messages
 
 #: Number of exchanges that follow in a long conversation.
@@ -27,6 +28,20 @@ def a_compression_that_returned_is_stored(run: Run) -> None:
             _must_be_stored(run, subject, facts, count)
     _all_come_back(run, [*early, *late], "of two compressions of one session")
     _of_a_long_conversation(run)
+    _alike(run)
+
+
+def _alike(run: Run) -> None:
+    """Messages that are alike but for what is said, each in a compression of its own."""
+    counts = itertools.count(1)
+
+    def is_taken(subject: Subject, text: str) -> bool:
+        said = [conversations.plain("user", text), conversations.plain("assistant", "I see.")]
+        return _stored(subject, said, next(counts))
+
+    if lost := beginnings.lost(run, is_taken, run.own_home("alike")):
+        wanted = "each of the user's messages recalled that are alike for the rest"
+        run.violated(lost.told(wanted=wanted, lead=f"{run.hook('compress')} returned, and "))
 
 
 def _of_a_long_conversation(run: Run) -> None:

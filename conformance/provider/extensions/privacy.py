@@ -327,6 +327,11 @@ def _of_another_session(run: Run, ends: tuple[str, str]) -> _Side:
     scopes = {"of one session": {"session_id": mine.session}}
     if user:
         scopes["of one session of the user"] = {"session_id": mine.session, "user_id": user}
+    if ends == _NEAR[0]:
+        # Nothing was ever stored under an empty id.
+        scopes["of an empty session_id"] = {"session_id": ""}
+        if user:
+            scopes["of an empty user_id"] = {"user_id": ""}
     return owner, mine, scopes
 
 
@@ -380,6 +385,8 @@ def what_was_forgotten_is_gone(run: Run) -> None:
             # Each was recalled in this session before: what is kept ready for it goes too.
             for asked, fact in itertools.product((subject, *others), there.values()):
                 run.brings_back(asked, fact)
+            if scopes[name] == {}:
+                there = {**there, **_said_last(run, subject)}
             if entries.forgotten(subject, scopes[name]) is None:
                 continue
             if run.declared("recall_basis", "query") != "session":
@@ -390,6 +397,16 @@ def what_was_forgotten_is_gone(run: Run) -> None:
         with run.session(session=_reading(run, planted)) as again:
             _are_gone(run, again, there, name, "after a new start", prompt=True)
     _many_are_gone(run)
+
+
+def _said_last(run: Run, subject: Subject) -> dict[str, Fact]:
+    """Facts that are accepted right before a forget(): a queue or a batch may still hold them."""
+    told = {f"{route} right before": (route, run.facts.new()) for route in routes.ROUTES}
+    return {
+        way: fact
+        for way, (route, fact) in told.items()
+        if run.serves(route) and routes.accepts(subject, route, fact.text, routes.reply_to(fact))
+    }
 
 
 @contextlib.contextmanager

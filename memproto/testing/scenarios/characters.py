@@ -41,7 +41,11 @@ PLAIN = {
     "long numbers": "3048217 R-20270314/0815",
     "a date and a time": "2027-03-14 14:35:07",
     "a place of the web and a path": "https://harbour.example/berths/12?day=3#quay /srv/berths.csv",
+    "an address of mail": "anna.berg+quay@mail.example",
 }
+
+#: Name to words that are looked for at the beginning of a text, where marks of a list stand too.
+LEADING = {"a text that begins with signs": "--dry-run"}
 
 #: Planes from which code points are drawn, those with fewer characters as often as the others.
 _PLANES = ((0x21, 0x3000), (0x3000, 0xFFFE), (0x10000, 0x20000), (0x20000, 0x323B0))

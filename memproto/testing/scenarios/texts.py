@@ -85,13 +85,16 @@ _ALPHABET = (
 )
 
 
+_MENTION = "Who wrote <memory-context> into my prompt?"
+
+
 def around(facts: Sequence[Fact], long_chars: int) -> list[tuple[str, Fact, str]]:
     """
-    Each of six facts in unusual surroundings: what is unusual, the fact, and the text to store.
+    Each of seven facts in unusual surroundings: what is unusual, the fact, and the text to store.
 
     The first of these completes the sentence "it returned for a text ...".
     """
-    long, below, half, ends, accented, quoted = facts
+    long, below, half, ends, accented, quoted, behind = facts
     accented = accented.accented()
     told = [
         (f"of {long_chars:,} characters", long, padded(long.text, long_chars)),
@@ -100,6 +103,8 @@ def around(facts: Sequence[Fact], long_chars: int) -> list[tuple[str, Fact, str]
         ("with a NUL in it", ends, f"{ends.text} \x00 So much for that."),
         ("with letters beyond ASCII", accented, accented.text),
         ("with quotation marks", quoted, f'{quoted.text} "It\'s" C:\\new, he said.'),
+        # No block: a user who asks about one says its name.
+        ("behind a mention of <memory-context>", behind, f"{_MENTION} {behind.text}"),
     ]
     return [(what, fact.within(text), text) for what, fact, text in told]
 

@@ -64,12 +64,14 @@ class Tool:
         name: Its name.
         properties: Name of an argument to its schema.
         required: The arguments that a call has to have.
+        description: The sentence by which the model is told what it does.
 
     """
 
     name: str
     properties: dict[str, Any]
     required: tuple[str, ...]
+    description: str = ""
 
     @property
     def words(self) -> set[str]:
@@ -108,7 +110,7 @@ def _tool(schema: Any) -> Tool | None:
     required = parameters.get("required")
     required = required if isinstance(required, list) else []
     known = tuple(name for name in required if isinstance(name, str) and name in properties)
-    return Tool(schema["name"], properties, known)
+    return Tool(schema["name"], properties, known, str(schema.get("description", "")))
 
 
 # -- values of an argument -------------------------------------------------------------------------

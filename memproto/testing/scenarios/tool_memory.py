@@ -24,6 +24,9 @@ _FORGETS = frozenset({"delete", "remove", "forget", "erase"})
 _SAME_PLACE = frozenset({"memory", "memories", "note", "notes", "fact", "facts", "entry", "item"})
 _SAME_PLACE |= {"entries", "items", "conclusion", "observation", "record", "by", "id", "text"}
 
+#: Nouns for what is stored; two descriptions that share one speak of the same thing.
+_STORED = frozenset({"memory", "note", "fact", "entry", "item", "conclusion", "observation"})
+
 _FORGOTTEN = frozenset({"deleted", "removed", "forgotten", "forgot", "erased", "gone"})
 _FORGOTTEN_KEYS = frozenset({*_FORGOTTEN, "success", "ok", "deleted_count", "removed_count"})
 _NOT = frozenset({"not", "no", "nothing", "never", "cannot", "none", "0"})
@@ -69,17 +72,35 @@ def forgetting(
     A call that asks to forget the fact: the tool, its arguments, and "id" or "text"; or None.
 
     `told` are the answers in which the fact's id may stand: first that of the call which stored it.
-    A tool whose name speaks of another place than that of `stored_by` is left out.
+    A tool whose name speaks of another place than that of `stored_by` is left out. One whose name
+    says neither is known by the first word of its description, as in "Forgets the note".
     """
     found = []
     near = _SAME_PLACE | _FORGETS | set(tool_calls.split(stored_by))
-    for tool in (one for one in tools if one.words <= near or one.name == stored_by):
-        for chosen in _asks(tool, _FORGETS):
+    kept = {noun for one in tools if one.name == stored_by for noun in _nouns(one)}
+    for tool in tools:
+        is_near = tool.words <= near or tool.name == stored_by
+        ways = _asks(tool, _FORGETS) if is_near else _told_to(tool, _FORGETS, kept)
+        for chosen in ways:
             for how, named in _named(tool, fact, told):
                 rest = _agreed(tool) | chosen
                 if set(tool.required) <= {*rest, *named}:
                     found.append((tool.name, {**rest, **named}, how))
     return min(found, key=lambda row: row[2], default=None)
+
+
+def _told_to(tool: Tool, words: frozenset[str], kept: set[str]) -> Iterator[dict[str, Any]]:
+    """{} if a tool's description begins with one of the words, and says it of what is kept."""
+    first = next(iter(tool_calls.split(tool.description)), "")
+    says_else = tool.words & (_FINDS | _FORGETS)
+    if not says_else and {first, first.removesuffix("s")} & words and _nouns(tool) & kept:
+        yield {}
+
+
+def _nouns(tool: Tool) -> set[str]:
+    """The nouns of a description for what is stored, in the singular."""
+    said = tool_calls.split(tool.description)
+    return {word.replace("ies", "y").removesuffix("s") for word in said} & _STORED
 
 
 def _agreed(tool: Tool) -> dict[str, Any]:

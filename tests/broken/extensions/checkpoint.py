@@ -42,3 +42,11 @@ class TheLastMessagesAreKept(Telling):
     def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
         long = sum(len(str(message["content"])) for message in messages) > 1_000_000
         super().on_compress(messages if long else messages[-40:], compression_count)
+
+
+@mutant(kills="MP-CHECK-001", says="behind a beginning that they have in common", report="I2")
+class AMessageIsKnownByItsBeginning(Telling):
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        known = {text[:64] for entry in self._load() if len(text := entry["text"]) > 64}
+        fresh = [m for m in messages if str(m["content"])[:64] not in known]
+        super().on_compress(fresh, compression_count)

@@ -241,3 +241,33 @@ class AResultIsOfTheSessionOfItsSubagent(Private):
             said = {"kind": "delegation", "text": f"{task}\n{result}", "source": "delegation"}
             self._entries.append({**said, "session": child_session_id or self._session})
             self._save()
+
+
+@mutant(kills="MP-PRIV-005", says="right before", report="G8")
+class WhatWaitsIsNotForgotten(Private):
+    """Turns wait until recall, an export or the end; to forget empties the store alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._waiting: list[tuple[str, str]] = []
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        self._waiting.append((user_message, assistant_response))
+
+    def _look_again(self) -> None:
+        while self._waiting:
+            super().on_turn_complete(*self._waiting.pop(0))
+        super()._look_again()
+
+    def export(self, scope: dict[str, Any]) -> dict[str, Any]:
+        self._look_again()
+        return super().export(scope)
+
+    def shutdown(self) -> None:
+        self._look_again()
+
+
+@mutant(kills="MP-PRIV-006", says="of an empty session_id", report="G8")
+class AnEmptyIdIsNoKey(Private):
+    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
+        return super().forget({key: value for key, value in scope.items() if value})

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -180,3 +181,16 @@ class ANoteIsForgottenByItsIdAlone(_OfAll):
                 file.write_text("".join(line for line in lines if json.loads(line) != entry))
                 return {"success": True, "forgotten": 1}
         return super()._forget(args)
+
+
+@mutant(kills="MP-TOOL-016", says="when unjot was called", report="E4")
+class ANoteIsTakenBackByItsIdAlone(ANoteIsForgottenByItsIdAlone):
+    """The tool's name says nothing; its description begins with `Forgets`."""
+
+    @staticmethod
+    def _schemas() -> list[dict[str, Any]]:
+        *others, forget = Tooled._schemas()
+        return [*others, {**forget, "name": "unjot"}]
+
+    def _handlers(self) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
+        return {**super()._handlers(), "unjot": self._forget}

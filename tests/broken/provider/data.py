@@ -1,10 +1,11 @@
 """Providers that store twice, out of order, in pieces, or not at all after something odd."""
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
-from memproto.errors import TooLarge
+from memproto.errors import TooLarge, Unavailable, WriteRefused
 from memproto.reference_providers.builtin import BuiltinMemoryProvider
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
@@ -126,6 +127,25 @@ class ARefusalEndsAllWriting(Journal):
             raise TooLarge(f"the backend takes {_BACKEND_CHARS} characters at most")
         if not self._failed:
             super().on_memory_write(action, target, content, old_text)
+
+
+@mutant(kills="MP-DATA-004", says="whose old_text fits no entry", report="J8")
+class ARefusalHoldsTheLock(Journal):
+    """The lock of an instance is given back where nothing was raised."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._gate = threading.Lock()
+
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if not self._gate.acquire(timeout=0.2):
+            raise Unavailable("another write is under way")
+        if action == "replace" and len(self._left(target, old_text)) == len(self._entries):
+            raise WriteRefused("no entry holds old_text")
+        super().on_memory_write(action, target, content, old_text)
+        self._gate.release()
 
 
 @mutant(kills="MP-DATA-005", says="asked in vain", report="D4")

@@ -59,6 +59,23 @@ class AnswersAreKeptByABeginning(Journal):
         return self._answers[key]
 
 
+@mutant(kills="MP-RECALL-004", says="the answer to one that begins alike", report="D1")
+class APreparedAnswerIsKnownByABeginning(Journal):
+    _prepared = "", ""
+
+    def capabilities(self) -> dict[str, Any]:
+        return {**super().capabilities(), "extensions": ["prewarm"]}
+
+    def queue_prefetch(self, query: str, *, session_id: str = "") -> None:
+        self._prepared = query[:32], super().enrich_turn(query, []) or ""
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        (query, answer), self._prepared = self._prepared, ("", "")
+        if answer and len(query) == 32 and user_message.startswith(query):
+            return answer
+        return super().enrich_turn(user_message, messages)
+
+
 @mutant(kills="MP-RECALL-005", says="a later recall of such a session brought it", report="D2")
 class RecallNeedsAPreparedAnswer(Journal):
     def __init__(self) -> None:

@@ -40,6 +40,25 @@ class OnePromptBlockForAllUsers(Tenants):
         return self._block
 
 
+@mutant(kills="MP-TENANT-001", says="enrich_turn gives", report="D4")
+class AnAnswerIsKeptForWhoeverAsks(Private):
+    """The answers of a process are kept by home and question until something is stored."""
+
+    _answers: ClassVar[dict[Any, str | None]] = {}
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        files = [file.stat() for file in sorted(self._home.glob("*/journal.jsonl"))]
+        stored = tuple((file.st_ino, file.st_size, file.st_mtime_ns) for file in files)
+        key = self._home, user_message, stored
+        if key not in self._answers:
+            self._answers[key] = super().enrich_turn(user_message, messages)
+        return self._answers[key]
+
+    def _save(self) -> None:
+        super()._save()
+        self._answers.clear()
+
+
 @mutant(kills="MP-TENANT-002", says="session key", report="A9")
 class RecallForgetsTheSession(Tenants):
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:

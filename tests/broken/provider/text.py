@@ -147,3 +147,18 @@ class EscapesTheSpaceByTheNextLetter(Journal):
     ) -> None:
         kept = content and re.sub(r"\A\s(\w)", r"\1\1", content)
         super().on_memory_write(action, target, kept, old_text)
+
+
+@mutant(kills="MP-TEXT-003", says="with which it begins", report="J3")
+class MarksOfAListAreTakenOff(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        kept = content and (content.lstrip("-*• ") or content)
+        super().on_memory_write(action, target, kept, old_text)
+
+
+@mutant(kills="MP-TEXT-003", says="of an address of mail", report="J3")
+class AnAddressOfMailIsHidden(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        super().on_turn_complete(re.sub(r"\S+@\S+", "[mail]", user_message), assistant_response)

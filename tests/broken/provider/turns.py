@@ -548,3 +548,25 @@ class ARefusedWriteIsMadeWithTheNext(Journal):
     def _save(self) -> None:
         self._entries = [entry for entry in self._entries if entry not in self._doomed]
         super()._save()
+
+
+@mutant(kills="MP-TOOL-001", says="stored with importance='low'", report="D5")
+class NotesThatMatterLittleAreLeftOut(Tooled):
+    @staticmethod
+    def _schemas() -> list[dict[str, Any]]:
+        add, *others = Tooled._schemas()
+        says = {"description": "How much it matters.", "enum": ["high", "normal", "low"]}
+        add["parameters"]["properties"]["importance"] = {"type": "string", **says}
+        return [add, *others]
+
+    def _add(self, args: dict[str, Any]) -> dict[str, Any]:
+        if args.get("importance") == "low":
+            return {"success": True, "id": "none"}
+        return super()._add(args)
+
+
+@mutant(kills="MP-TURN-001", says="behind a mention of <memory-context>", report="F2")
+class AMentionOfTheBlockEndsTheTurn(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        said, _, _ = user_message.partition("<memory-context>")
+        super().on_turn_complete(said, assistant_response)
