@@ -73,6 +73,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+#: Targets at the same time: a run waits for four fifths of its time.
+_WORKERS = 2 * (os.cpu_count() or 1)
+
 #: The folder in which a census is kept.
 _OUTPUT = Path("build/census")
 
@@ -85,7 +88,7 @@ def _add_run(command: argparse.ArgumentParser) -> None:
         "--run-s", type=float, default=judging.RUN_S, help="seconds that one run may take"
     )
     command.add_argument(
-        "--workers", type=_positive, default=os.cpu_count() or 1, help="targets at the same time"
+        "--workers", type=_positive, default=_WORKERS, help="targets at the same time"
     )
 
 
