@@ -15,6 +15,9 @@ _MESSAGES = [
     {"role": "assistant", "content": "Berth 7 is booked."},
 ]
 
+#: No provider comes near it.
+_PATIENT = Deadlines(compress_s=20.0)
+
 #: Long enough for a host that does not wait to go on.
 _HOLD_S = 1.0
 
@@ -72,12 +75,14 @@ def a_checkpoint_that_did_not_return_keeps_the_messages(run: HostRun) -> None:
     if run.takes("deadlines"):
         late = run.serving("checkpoint", on_compress=run.gate())
         pace = Deadlines(compress_s=0.3 * run.scale)
-        _assert_kept(run, late, "had not returned at the deadline", deadlines=pace)
+        _assert_kept(run, late, "had not returned at the deadline", pace)
 
 
-def _assert_kept(run: HostRun, checkpoint: Probe, came: str, **given: Deadlines) -> None:
+def _assert_kept(
+    run: HostRun, checkpoint: Probe, came: str, deadlines: Deadlines = _PATIENT
+) -> None:
     plain = run.probe(enrich_turn=answering("Noted."))
-    host = run.opened(*run.beside(plain), checkpoint, **given)
+    host = run.opened(*run.beside(plain), checkpoint, deadlines=deadlines)
     if not host.compress(list(_MESSAGES)).kept:
         wanted = f"messages that are kept, since a checkpoint {came}"
         run.violated(Differs(wanted=wanted, seen="they were let go"))
