@@ -3,7 +3,7 @@ The numbers of a server of the wire: python benchmarks/wire.py [--turns N] [--st
 
 Each row is a figure with its bound; the exit code is 1 if one is missed. The server needs to store
 turns verbatim in files below its home. Times are compared in the same run with a bare echo, and
-with the least exchange of JSON between two Python processes, which is the floor of any host in it.
+with the least exchange of JSON between two Python processes.
 """
 
 import argparse

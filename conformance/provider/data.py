@@ -654,29 +654,28 @@ def _replaces_nothing(run: Run, target: str, subject: Subject) -> bool:
 
 
 def _later_one_stays(run: Run, route: str, what: str, burden: str, name: str) -> None:
-    _, _, lost = _after(run, route, run.own_home(f"{name}-none"), [_LINE])
-    if lost:
+    if _after(run, route, run.own_home(f"{name}-none"), [_LINE]).lost:
         raise Lost(f"an ordinary text stored through {route} did not come back")
-    was, is_taken, lost = _after(run, route, run.own_home(name), [burden])
-    if was == "refused" and not is_taken:
+    after = _after(run, route, run.own_home(name), [burden])
+    if after.was == "refused" and not after.is_taken:
         refuses = functools.partial(_is_refused, route, burden)
         _is_taken_after(run, route, f"one of {what}", refuses)
-    if not lost:
+    if not after.lost:
         return
     size = len(burden) // _PORTIONS
     portions = [burden[:size]] * _PORTIONS if burden is _HUGE else []
-    if portions and _after(run, route, run.own_home(f"{name}-portions"), portions)[-1]:
+    if portions and _after(run, route, run.own_home(f"{name}-portions"), portions).lost:
         raise Untestable("the store is full", (*depends_on("MP-WRITE-005"), *_ROOM))
     seen = NotRecalled(
         wanted=f"a text that was accepted after one of {what}, recalled after a new start",
-        texts=(lost.text,),
-        lead=f"the one of {what} was {was}, and ",
+        texts=(after.lost.text,),
+        lead=f"the one of {what} was {after.was}, and ",
         about="accepted after it",
     )
 
     def loses(chars: int) -> bool:
         home = run.own_home(f"{name}-of-{chars}-{next(run.numbers)}")
-        return _after(run, route, home, [burden[:chars]])[-1] is not None
+        return _after(run, route, home, [burden[:chars]]).lost is not None
 
     # In a home that all sessions share, the burden of before stands in the way of later ones.
     is_long = burden is _HUGE and run.binding.own_homes
@@ -684,8 +683,18 @@ def _later_one_stays(run: Run, route: str, what: str, burden: str, name: str) ->
     run.violated(found.told(seen) if found else seen, operation=routes.OPERATIONS[route])
 
 
-def _after(run: Run, route: str, home: Path, burdens: list[str]) -> tuple[str, bool, Fact | None]:
-    """The fate of the burdens; whether a fact was taken after them, and the fact if it is lost."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class _After:
+    """The fate of some burdens, and of a fact that was handed over after them."""
+
+    was: str
+    is_taken: bool
+    #: The fact, if it was taken and is lost.
+    lost: Fact | None
+
+
+def _after(run: Run, route: str, home: Path, burdens: list[str]) -> _After:
+    """Hand the burdens over, then a fact, and look for it after a new start."""
     fact = run.facts.new()
     with run.session(home, limits=_WIDE) as subject:
         taken = [routes.accepts(subject, route, burden) for burden in burdens]
@@ -694,4 +703,5 @@ def _after(run: Run, route: str, home: Path, burdens: list[str]) -> tuple[str, b
         routes.accepts(subject, route, run.facts.new().text)
     with run.session(home, limits=_WIDE) as again:
         lost = owed and not losses.is_shown(run, again, fact)
-    return "accepted" if all(taken) else "refused", owed, fact if lost else None
+    was = "accepted" if all(taken) else "refused"
+    return _After(was, owed, fact if lost else None)

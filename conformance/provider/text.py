@@ -223,7 +223,6 @@ def every_character_comes_back(run: Run) -> None:
     route = "writes" if "writes" in judged else judged[0]
     _keeps_its_own_lines(run, route)
     _keeps_whole_letters(run, route)
-    _keeps_the_first_word(run, route)
 
 
 def _keeps_characters(run: Run, route: str) -> bool:
@@ -232,22 +231,21 @@ def _keeps_characters(run: Run, route: str) -> bool:
     if not _keeps_words(run, route, home):
         return False
     kinds = {**scripts.CHARACTERS, **scripts.drawn(run.context.seed, run.examples)}
-    owed = {_lettered(run.facts.new(), text): kind for kind, text in kinds.items()}
-    owed[_before_spaces(run.facts.new(), _FEW)] = "a text with white space at its end"
-    owed |= {_worded(run.facts.new(), words): kind for kind, words in scripts.PLAIN.items()}
-    owed |= {_led(run.facts.new(), words): kind for kind, words in scripts.LEADING.items()}
+    made: list[tuple[str, str, Callable[[Fact, str], _Lettered]]] = [
+        *((kind, letters, _lettered) for kind, letters in kinds.items()),
+        ("a text with white space at its end", _FEW, _before_spaces),
+        *((kind, words, _worded) for kind, words in scripts.PLAIN.items()),
+        *((kind, words, _led) for kind, words in scripts.LEADING.items()),
+    ]
+    owed = {make(run.facts.new(), letters): (kind, make) for kind, letters, make in made}
     with run.session(home) as subject:
         accepted: list[Fact] = [fact for fact in owed if _is_taken(subject, fact, route)]
     lost = losses.lost(run, accepted, home)
     if lost:
         _plain_ones_come_back(run, route, len(owed))
-    for fact, kind in owed.items():
+    for fact, (kind, make) in owed.items():
         if fact in lost:
             letters = fact.characters
-            make: Callable[[Fact, str], _Lettered]
-            make = _before_spaces if fact.text[-1].isspace() else _lettered
-            make = _worded if isinstance(fact, _Worded) else make
-            make = _led if fact.text.startswith(letters) else make
             _assert_lost_each_time(run, route, lambda: make(run.facts.new(), letters))  # noqa: B023 - called here
             _judge_missing(run, route, fact, kind, home)
     return True
@@ -313,55 +311,6 @@ def _words_of_bytes() -> list[str]:
         "".join(_DIGITS[int(digit)] for digit in number) + _LETTER * (place % 3)
         for place, number in enumerate(numbers)
     ]
-
-
-def _keeps_the_first_word(run: Run, route: str) -> None:
-    """A text behind white space begins with its own word, and with no letter that nobody wrote."""
-    if seen := losses.seen_again(lambda: _joined(run, route)):
-        fact, recalled = seen
-        first = fact.text.split()[0]
-        run.violated(
-            Recalled(
-                wanted=(
-                    f"{first!r}, the first word of a text that {run.hook(_STORES[route])} "
-                    "accepted, as it was"
-                ),
-                texts=(first,),
-                answer=show(recalled),
-                question=fact.query,
-                lead=f"{fact.text!r} begins with white space, and {fact.query!r} brings ",
-                tail=", with a letter joined to the word",
-            ),
-            operation=_STORES[route],
-        )
-
-
-def _joined(run: Run, route: str) -> tuple[Fact, str] | None:
-    """A text behind a space, and its recall if a letter came to the first word; None for none."""
-    home, plain, spaced = run.own_home(f"{route}-spaced"), run.facts.new(), run.facts.new()
-    # No tab or line break: some show these as `\t` and `\n`, which end in a letter.
-    spaced = dataclasses.replace(spaced, text=f" {spaced.text}")
-    recalled = _told_back(run, spaced, route, home)
-    if not _before(spaced, recalled).isalpha():
-        return None
-    # A provider may write a word of its own right before every text.
-    others = _before(plain, _told_back(run, plain, route, home))
-    return (spaced, recalled) if others and not others.isalpha() else None
-
-
-def _told_back(run: Run, fact: Fact, route: str, home: Path) -> str:
-    """The recall that brings a fact to a new instance, or "" if none does."""
-    with run.session(home) as subject:
-        if not _is_taken(subject, fact, route):
-            return ""
-    with run.session(home) as again:
-        return str(routes.recalled(again, fact.query)) if run.brings_back(again, fact) else ""
-
-
-def _before(fact: Fact, recalled: str) -> str:
-    """The character before the words of a fact; a line break at the begin, "" if they are gone."""
-    ahead, found, _ = recalled.partition(fact.text.strip())
-    return found and (ahead[-1:] or "\n")
 
 
 #: A recalled text is not to be shortened for the sake of the host.

@@ -1195,7 +1195,7 @@ def what_a_tool_stored_comes_back(run: Run) -> None:
 
 
 def _comes_back_however_weighed(run: Run, weights: list[tuple[str, Any]]) -> None:
-    """A model says how much a text matters, or files it; it is stored all the same."""
+    """A model says how much a text matters; it is stored all the same."""
     if not weights or run.is_selective or run.watch.calls_left is not None:
         return
     if seen := losses.seen_again(functools.partial(_lost_by_its_weight, run, weights)):
@@ -1226,7 +1226,7 @@ def _lost_by_its_weight(run: Run, weights: list[tuple[str, Any]]) -> tuple[str, 
 
 
 def _weights(run: Run, schemas: Any) -> list[tuple[str, Any]]:
-    """Choices of arguments that say how much a text matters or where it belongs, of what stores."""
+    """Choices of arguments that say how much a text matters, of the tool that stores."""
     stores = routes.storing_call(schemas, "a fact")
     return [
         (name, value)
@@ -1238,8 +1238,8 @@ def _weights(run: Run, schemas: Any) -> list[tuple[str, Any]]:
     ]
 
 
-#: Words in the name of an argument of which no choice says how long a text is kept, or for whom.
-_WEIGHING = frozenset({"importance", "priority", "relevance", "category", "topic"})
+#: Words in the name of such an argument. A category may say how long a text is kept, or for whom.
+_WEIGHING = frozenset({"importance", "priority", "relevance"})
 
 _MOST_WEIGHTS = 6
 

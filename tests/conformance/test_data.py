@@ -1,7 +1,6 @@
 """Faults that the checks of data and of recall's bounds find, and behaviour that they allow."""
 
 import functools
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from memproto.bindings import NATIVE
 from memproto.conformance.provider import data, recall
 from memproto.conformance.provider.extensions import prewarm
-from memproto.errors import Rejected, Unavailable, WriteRefused
+from memproto.errors import Rejected, WriteRefused
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.context import Context
 from memproto.testing.facts import Facts
@@ -23,6 +22,7 @@ from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject, Watch
 from memproto.testing.wire import Wire
+from tests.broken.provider.data import ARefusalHoldsTheLock
 from tests.good.journal import Journal, words
 
 
@@ -211,16 +211,6 @@ def test_who_is_full_is_not_shut_by_a_text_that_was_refused(make_run, provider) 
     run = make_run(provider)
     refused = functools.partial(data._replaces_nothing, run, "memory")
     assert not data._is_shut_by(run, "writes", refused)
-
-
-class ARefusalHoldsTheLock(RefusesWhatFitsNothing):
-    writes = 99
-
-    def on_memory_write(self, *write: Any) -> None:
-        if not self.__dict__.setdefault("_gate", threading.Lock()).acquire(blocking=False):
-            raise Unavailable("busy")
-        super().on_memory_write(*write)
-        self._gate.release()
 
 
 def test_who_takes_nothing_more_behind_a_refused_text_is_shut_by_it(make_run) -> None:

@@ -135,6 +135,7 @@ def test_a_tool_that_forgets_in_another_place_is_left_out():
         ("takeBack", "Remove one of the notes.", True),
         ("unjot", "Forgets the lamp with this id.", False),
         ("unjot", "Shows the note that was forgotten.", False),
+        ("archive_it", "Removes the note from the list of today.", False),
         ("list_old", "Removes nothing: lists each note by its id.", False),
     ],
 )

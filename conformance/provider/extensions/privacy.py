@@ -327,11 +327,6 @@ def _of_another_session(run: Run, ends: tuple[str, str]) -> _Side:
     scopes = {"of one session": {"session_id": mine.session}}
     if user:
         scopes["of one session of the user"] = {"session_id": mine.session, "user_id": user}
-    if ends == _NEAR[0]:
-        # Nothing was ever stored under an empty id.
-        scopes["of an empty session_id"] = {"session_id": ""}
-        if user:
-            scopes["of an empty user_id"] = {"user_id": ""}
     return owner, mine, scopes
 
 

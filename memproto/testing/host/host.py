@@ -1,10 +1,11 @@
 """One host under the kit's hand: its driver's steps, each under a budget."""
 
+import contextlib
 import sys
 import sysconfig
 import threading
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import AbstractContextManager
@@ -72,6 +73,22 @@ class Session(Protocol):
 
 class HostLate(Violation):
     """A method of the host had not returned when its deadline was long over."""
+
+
+@contextlib.contextmanager
+def undecided_if_late(about: str = "") -> Iterator[None]:
+    """
+    Leave a requirement open where a step does not end, if another one owns that.
+
+    Raises:
+        Untestable: The step was late; it says so behind `about`.
+
+    """
+    try:
+        yield
+    except HostLate as late:
+        expected, observed = wording.expected(late.evidence), wording.observed(late.evidence)
+        raise Untestable(f"{about or f'expected {expected}'}; {observed}") from None
 
 
 class Host:
@@ -207,11 +224,8 @@ class Host:
         """
         self.needs(step)
         budget_s = self.deadlines.enrich_s + self._begin_s()
-        try:
+        with undecided_if_late("a turn without answer does not end"):
             self._future(step, "recall", budget_s, user)
-        except HostLate as late:
-            observed = wording.observed(late.evidence)
-            raise Untestable(f"a turn without answer does not end: {observed}") from None
 
     def _begin_s(self) -> float:
         """Seconds for the beginning of a turn before its recall, prompt block included."""

@@ -20,6 +20,9 @@ from memproto.testing.scenarios.tool_calls import Tool
 _FINDS = frozenset({"search", "recall", "list", "find", "query", "read", "lookup", "get"})
 _FORGETS = frozenset({"delete", "remove", "forget", "erase"})
 
+#: A tool that is called so keeps the text elsewhere, whatever its description begins with.
+_SETS_ASIDE = frozenset({"archive", "hide", "move", "unpin", "unlink", "detach", "close"})
+
 #: Beside the words of the tool that stored, these say nothing of another place than its own.
 _SAME_PLACE = frozenset({"memory", "memories", "note", "notes", "fact", "facts", "entry", "item"})
 _SAME_PLACE |= {"entries", "items", "conclusion", "observation", "record", "by", "id", "text"}
@@ -92,7 +95,7 @@ def forgetting(
 def _told_to(tool: Tool, words: frozenset[str], kept: set[str]) -> Iterator[dict[str, Any]]:
     """{} if a tool's description begins with one of the words, and says it of what is kept."""
     first = next(iter(tool_calls.split(tool.description)), "")
-    says_else = tool.words & (_FINDS | _FORGETS)
+    says_else = tool.words & (_FINDS | _FORGETS | _SETS_ASIDE)
     if not says_else and {first, first.removesuffix("s")} & words and _nouns(tool) & kept:
         yield {}
 

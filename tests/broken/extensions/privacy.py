@@ -265,9 +265,3 @@ class WhatWaitsIsNotForgotten(Private):
 
     def shutdown(self) -> None:
         self._look_again()
-
-
-@mutant(kills="MP-PRIV-006", says="of an empty session_id", report="G8")
-class AnEmptyIdIsNoKey(Private):
-    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
-        return super().forget({key: value for key, value in scope.items() if value})

@@ -140,15 +140,6 @@ class PiecesOfAThousandBytes(Journal):
         super().on_memory_write(action, target, content, old_text)
 
 
-@mutant(kills="MP-TEXT-003", says="a letter joined to the word", report="J3")
-class EscapesTheSpaceByTheNextLetter(Journal):
-    def on_memory_write(
-        self, action: str, target: str, content: str | None, old_text: str | None = None
-    ) -> None:
-        kept = content and re.sub(r"\A\s(\w)", r"\1\1", content)
-        super().on_memory_write(action, target, kept, old_text)
-
-
 @mutant(kills="MP-TEXT-003", says="with which it begins", report="J3")
 class MarksOfAListAreTakenOff(Journal):
     def on_memory_write(
