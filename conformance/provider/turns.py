@@ -608,7 +608,7 @@ def an_added_text_comes_back(run: Run) -> None:
 
 
 def _others_leave_it(run: Run, target: str) -> None:
-    """An entry stays that a write does not name, or for which it was refused."""
+    """An entry stays that a write does not name, and one that is added again."""
     is_verbatim = run.declared("retention", "verbatim") == "verbatim" and not run.is_selective
     if not is_verbatim or target not in mirrored_writes.targets(run, "remove"):
         return
@@ -626,18 +626,15 @@ def _others_leave_it(run: Run, target: str) -> None:
 
 def _lost_beside(run: Run, target: str) -> tuple[str, str] | None:
     """The write behind which another entry is gone, and the text of that; None if each stays."""
-    home, (part, rest, again, kept) = run.own_home("beside"), run.facts.several(4)
+    home, (part, rest, again) = run.own_home("beside"), run.facts.several(3)
     whole = f"{part.text} {rest.text}"
     with run.session(home) as subject:
-        owed = _told_beside(run, subject, target, [part, again, kept], whole)
+        owed = _told_beside(subject, target, part, again, whole)
     with run.session(home) as subject:
         owed = {what: fact for what, fact in owed.items() if run.brings_back(subject, fact)}
     with run.session(home) as subject:
         for text in (whole, again.text):
             _accepts(subject, target, "", "remove", text)
-        too_long = texts.padded(run.facts.new().text, _LONG_CHARS)
-        if _REFUSED in owed and _accepts(subject, target, too_long, "replace", kept.text):
-            del owed[_REFUSED]
     with run.session(home) as subject:
         if not _accepts(subject, target, again.text):
             owed.pop(_ADDED_AGAIN, None)
@@ -648,20 +645,16 @@ def _lost_beside(run: Run, target: str) -> tuple[str, str] | None:
 #: The fate of an entry, as it completes "recalled after ...".
 _OF_A_LONGER = "a remove of a longer text that begins with it"
 _ADDED_AGAIN = "a remove and another add of it, in sessions of their own"
-_REFUSED = "a replace of it that was refused"
 
 
 def _told_beside(
-    run: Run, subject: Subject, target: str, facts: list[Fact], whole: str
+    subject: Subject, target: str, part: Fact, again: Fact, whole: str
 ) -> dict[str, Fact]:
     """Add texts; those accepted, by what is going to befall them."""
-    part, again, kept = facts
     told = {
         _OF_A_LONGER: (part, [(target, whole), (target, part.text)]),
         _ADDED_AGAIN: (again, [(target, again.text)]),
     }
-    if target in mirrored_writes.targets(run, "replace"):
-        told[_REFUSED] = kept, [(target, kept.text)]
     return {
         what: fact
         for what, (fact, writes) in told.items()

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from memproto.errors import WriteRefused
+from memproto.errors import TooLarge, WriteRefused
 from memproto.reference_providers.builtin import BuiltinMemoryProvider
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
@@ -102,6 +102,18 @@ class ARemoveLooksIntoBothTargets(Journal):
     def _is_old(entry: dict[str, str], target: str, old_text: str | None) -> bool:
         is_written = entry["kind"] != "turn"
         return is_written and bool(old_text) and str(old_text) in entry["text"]
+
+
+@mutant(kills="MP-LIFE-001", says="by a text of 100,000 characters) refused", report="J8")
+class ARefusedReplaceHasRemovedTheOldText(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if action == "replace":
+            super().on_memory_write("remove", target, None, old_text)
+        if len(content or "") > 50_000:
+            raise TooLarge("an entry has 50,000 characters at most")
+        super().on_memory_write("add" if content else action, target, content, old_text)
 
 
 @mutant(kills="MP-LIFE-001", says="forget, on_turn_complete(B)", report="A10")

@@ -518,20 +518,6 @@ class ARemovedTextIsNeverTakenAgain(Journal):
             super().on_memory_write(action, target, content, old_text)
 
 
-@mutant(kills="MP-WRITE-001", says="a replace of it that was refused", report="H2")
-class AReplaceIsARemoveAndAnAdd(Journal):
-    """The first is done when the second is refused."""
-
-    def on_memory_write(
-        self, action: str, target: str, content: str | None, old_text: str | None = None
-    ) -> None:
-        if action == "replace":
-            super().on_memory_write("remove", target, None, old_text)
-        if len(content or "") > _LONGEST_CHARS:
-            raise WriteRefused("the text is too long")
-        super().on_memory_write("add" if action == "replace" else action, target, content, old_text)
-
-
 @mutant(kills="MP-WRITE-006", says="several entries hold", report="C1")
 class ARefusedWriteIsMadeWithTheNext(Journal):
     """Its transaction is left open by the refusal, and the next write commits it."""
