@@ -1,6 +1,7 @@
 """Small good providers of shapes in which a host without the kit may be served otherwise."""
 
 import os
+import sys
 import threading
 import time
 from pathlib import Path
@@ -73,6 +74,24 @@ class WarmsUp(Journal):
 
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
         return super().enrich_turn(user_message, messages) if self._warm.is_set() else None
+
+
+class LateWithoutTheKit(TurnsOnly):
+    """Its worker happens to be slower in one process, and shutdown does not wait for it."""
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        if "memproto.testing" in sys.modules:
+            return super(TurnsOnly, self).on_turn_complete(user_message, assistant_response)
+        stores = super(TurnsOnly, self).on_turn_complete
+        self._worker = threading.Timer(0.3, stores, (user_message, assistant_response))
+        self._worker.daemon = True
+        self._worker.start()
+        return None
+
+    def shutdown(self) -> None:
+        if "memproto.testing" not in sys.modules:
+            self._worker.cancel()
+        super().shutdown()
 
 
 class Keyed(Journal):

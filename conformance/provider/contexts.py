@@ -22,7 +22,7 @@ _OTHERS = ("subagent", "cron", "flush")
 
 @check("MP-CTX-001")
 def every_context_starts(run: Run) -> None:
-    for number, context in enumerate((_PRIMARY, *_OTHERS), 1):
+    for context in (_PRIMARY, *_OTHERS):
         try:
             subject = run.open(agent_context=context)
         except HookRaised as failure:
@@ -30,7 +30,7 @@ def every_context_starts(run: Run) -> None:
                 # An exception without it too is booked where it belongs, under MP-INIT-001.
                 raise
             # One that opens a home once raises whatever the context is.
-            needs_starts(run, number, _recalls)
+            needs_starts(run, _recalls)
             run.violated(
                 Raised.by(
                     failure.error,

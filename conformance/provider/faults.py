@@ -159,15 +159,15 @@ def initialize_starts_without_its_backend(run: Run) -> None:
             if not bench.is_set:
                 # A status is one only where HTTP is spoken, and not TLS.
                 del ways["answers 503"]
-            for number, (said, mode) in enumerate(ways.items(), 1):
+            for said, mode in ways.items():
                 bench.turn(mode)
-                _opens(bench, said, number)
+                _opens(bench, said)
                 bench.turn(_AWAY)
                 run.finish()
     except _DidNotOpen as failure:
         # The backend is as it was before: one that opens a home once raises all the same. One that
         # was not there before either is what the session asked for.
-        needs_starts(run, failure.number, unless=is_unreachable)
+        needs_starts(run, unless=is_unreachable)
         run.violated(
             failure.evidence.told(
                 wanted=f"{run.hook('open')} starts a session while the backend {failure.said}",
@@ -176,14 +176,14 @@ def initialize_starts_without_its_backend(run: Run) -> None:
         )
 
 
-def _opens(bench: Bench, said: str, number: int) -> None:
+def _opens(bench: Bench, said: str) -> None:
     try:
         timely(bench.run, f"while the backend {said}", lambda: _open(bench))
     except _DidNotOpen as failure:
         if bench.is_set:
             # It may refuse the address itself, as one without TLS, and ask nobody.
             bench.needs_reach()
-        failure.said, failure.number = said, number
+        failure.said = said
         raise
 
 
@@ -194,14 +194,13 @@ class _DidNotOpen(Exception):
     Attributes:
         evidence: The exception that it raised.
         said: The deed of the backend meanwhile, in words.
-        number: The number of the session, of those that the check began.
 
     """
 
     def __init__(self, evidence: Evidence) -> None:
         super().__init__(evidence)
         self.evidence = evidence
-        self.said, self.number = "", 1
+        self.said = ""
 
 
 def _open(bench: Bench) -> None:

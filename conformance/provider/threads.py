@@ -146,6 +146,11 @@ def _comes_back_elsewhere(run: Run, route: str, fact: Fact, used: list[str]) -> 
         return
     if not _is_stored_without(run, route, used):
         raise Lost(f"text that was stored through {route} is lost on initialize's thread as well")
+    with run.session() as subject:
+        planted = _plant_elsewhere(run, subject)
+        time.sleep(run.rest_s)
+    if losses.is_stored(run, planted[route]):
+        raise _lost_by_its_end(run, route)
     hook = run.hook(_STORES[route])
     run.violated(
         NotRecalled(
@@ -157,6 +162,19 @@ def _comes_back_elsewhere(run: Run, route: str, fact: Fact, used: list[str]) -> 
         ),
         operation=_STORES[route],
     )
+
+
+def _lost_by_its_end(run: Run, route: str) -> Lost:
+    """
+    The reason of a loss that is none where the session rests before its end.
+
+    A shutdown that waits for no writer loses texts by chance, whatever a check does to the session
+    and in its control as well.
+    """
+    hook = run.hook(_STORES[route])
+    rule = {"turns": "MP-TURN-003", "writes": "MP-WRITE-001", "tools": "MP-TOOL-001"}[route]
+    reason = f"text that {hook} accepts is lost only where shutdown follows at once"
+    return Lost(reason, depends_on(rule))
 
 
 def _is_stored_without(run: Run, route: str, used: list[str]) -> bool:
@@ -431,8 +449,14 @@ def _facts(run: Run) -> dict[str, Fact]:
     return {route: run.facts.new() for route in routes.ROUTES if run.serves(route)}
 
 
-def _session(run: Run, planted: dict[str, Fact], raised: dict[str, Exception]) -> Iterator[None]:
-    """Live through a session; `raised` gets the first failure of each operation."""
+def _session(
+    run: Run, planted: dict[str, Fact], raised: dict[str, Exception], *, rest_s: float = 0.0
+) -> Iterator[None]:
+    """
+    Live through a session; `raised` gets the first failure of each operation.
+
+    It rests for `rest_s` before it is shut down.
+    """
     subject = _noted(raised, "open", run.open)
     yield
     if subject is None:
@@ -443,6 +467,7 @@ def _session(run: Run, planted: dict[str, Fact], raised: dict[str, Exception]) -
     for route, fact in planted.items():
         _noted(raised, _STORES[route], functools.partial(routes.plant, subject, fact, route))
         yield
+    time.sleep(rest_s)
     _noted(raised, "close", lambda: run.close(subject))
 
 
@@ -498,6 +523,12 @@ def _judge_raised_in_a_loop(run: Run, operation: str, failure: Exception) -> Non
 def _judge_lost_in_a_loop(run: Run, route: str, used: list[str]) -> None:
     if not _is_stored_without(run, route, used):
         raise Lost(f"text that was stored through {route} is lost without a loop as well")
+    planted = _facts(run)
+    error = together(lambda: _amid_a_loop(_session(run, planted, {}, rest_s=run.rest_s)))[0]
+    if error is not None:
+        raise error
+    if losses.is_stored(run, planted[route]):
+        raise _lost_by_its_end(run, route)
     operation = _STORES[route]
     run.violated(
         NotRecalled(
@@ -521,23 +552,32 @@ def a_recall_and_a_write_work_side_by_side(run: Run) -> None:
             known = run.facts.new()
             with run.session() as first:
                 routes.tolerant(functools.partial(routes.plant, first, known, route))
-            accepted = _written(run, route, functools.partial(_both, known.query))
+            both = functools.partial(_both, known.query)
+            accepted = _written(run, route, both)
             if run.serves(route):
-                _all_come_back(run, route, accepted)
+                _all_come_back(run, route, accepted, both)
 
 
-def _written(
-    run: Run, route: str, write: Callable[[Run, Subject, Fact, str], list[Fact]]
-) -> list[Fact]:
-    """Facts that `write` had accepted: first by new instances, then by one that works on."""
+#: Writes a fact in a session by a route; gives it where it was accepted.
+_Write = Callable[[Run, Subject, Fact, str], list[Fact]]
+
+
+def _written(run: Run, route: str, write: _Write, *, rest_s: float = 0.0) -> list[Fact]:
+    """
+    Facts that `write` had accepted: first by new instances, then by one that works on.
+
+    Each session rests for `rest_s` before it is shut down.
+    """
     facts = run.facts.several(2 * _ROUNDS)
     accepted: list[Fact] = []
     for fact in facts[:_ROUNDS]:
         with run.session() as new:
             accepted += write(run, new, fact, route)
+            time.sleep(rest_s)
     with run.session() as subject:
         for fact in facts[_ROUNDS:]:
             accepted += write(run, subject, fact, route)
+        time.sleep(rest_s)
     return accepted
 
 
@@ -589,13 +629,16 @@ def _judge_raised_beside(
     )
 
 
-def _all_come_back(run: Run, route: str, accepted: list[Fact]) -> None:
+def _all_come_back(run: Run, route: str, accepted: list[Fact], both: _Write) -> None:
+    if not losses.lost(run, accepted):
+        return
+    hook = run.hook(_STORES[route])
+    if losses.lost(run, _written(run, route, _alone)):
+        raise Lost(f"text {hook} accepts on another thread is lost without a recall as well")
+    accepted = _written(run, route, both, rest_s=run.rest_s)
     lost = losses.lost(run, accepted)
     if not lost:
-        return
-    if losses.lost(run, _written(run, route, _alone)):
-        hook = run.hook(_STORES[route])
-        raise Lost(f"text {hook} accepts on another thread is lost without a recall as well")
+        raise _lost_by_its_end(run, route)
     run.violated(
         NotRecalled(
             wanted=(

@@ -5,6 +5,7 @@ import logging
 import socket
 import threading
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -142,6 +143,25 @@ class OneHome(Hasty):
 def test_one_that_knows_a_single_home_is_asked_again_in_that(run_of, server):
     run = run_of(OneHome, ("config", "remote_url"), config=server)
     with pytest.raises(Violation, match="starts a session while the backend answers 503"):
+        faults.initialize_starts_without_its_backend(run)
+
+
+class OneSessionAHome(Hasty):
+    """Refuses the second session of each home, whatever its backend does."""
+
+    def initialize(self, session_key, config):
+        super().initialize(session_key, config)
+        seen = Path(config["home"], "seen")
+        if seen.exists():
+            raise RuntimeError("this home was open before")
+        seen.touch()
+        with contextlib.suppress(Unavailable):
+            self._entries()
+
+
+def test_a_session_that_the_kit_had_to_learn_about_the_backend_counts_as_one(run_of, server):
+    run = run_of(OneSessionAHome, config=server)
+    with pytest.raises(Untestable, match="another session does not begin as usual either"):
         faults.initialize_starts_without_its_backend(run)
 
 

@@ -235,3 +235,66 @@ class KeepsTheLastTextAlone(Journal):
 def test_a_thread_is_not_blamed_for_a_text_that_the_next_one_replaces(journal_run, check) -> None:
     with pytest.raises(Lost, match=r"is lost (on initialize's thread|without a loop) as well"):
         check(journal_run(KeepsTheLastTextAlone))
+
+
+class CutsItsWriterOff(Journal):
+    """A worker stores the turn a moment later where `is_slow` says so, and shutdown ends it."""
+
+    is_slow, worker = False, None
+
+    def is_loaded(self) -> bool:
+        return self.is_slow
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        if not self.is_loaded():
+            super().on_turn_complete(user_message, assistant_response)
+            return
+        store = super().on_turn_complete
+        self.worker = threading.Timer(0.5, store, (user_message, assistant_response))
+        self.worker.start()
+
+    def shutdown(self) -> None:
+        if self.worker is not None:
+            self.worker.cancel()
+            self.worker.join()
+        super().shutdown()
+
+
+class SlowBesideARecall(CutsItsWriterOff):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        self.is_slow = True
+        return super().enrich_turn(user_message, messages)
+
+    def is_loaded(self) -> bool:
+        # The write that begins with a recall may be the first to come.
+        time.sleep(0.02)
+        return self.is_slow
+
+
+class SlowOnAnotherThread(CutsItsWriterOff):
+    def is_loaded(self) -> bool:
+        return threading.current_thread() is not threading.main_thread()
+
+
+class SlowBesideALoop(CutsItsWriterOff):
+    def is_loaded(self) -> bool:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return False
+        return True
+
+
+@pytest.mark.parametrize(
+    ("check", "provider"),
+    [
+        (threads.a_recall_and_a_write_work_side_by_side, SlowBesideARecall),
+        (threads.hooks_work_on_other_threads, SlowOnAnotherThread),
+        (threads.hooks_work_where_a_loop_runs, SlowBesideALoop),
+    ],
+)
+def test_a_loss_that_an_early_shutdown_makes_is_none_of_the_threads(
+    journal_run, check, provider
+) -> None:
+    with pytest.raises(Lost, match="is lost only where shutdown follows at once"):
+        check(journal_run(provider, "turns"))

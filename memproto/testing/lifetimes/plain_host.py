@@ -36,7 +36,7 @@ _BATCH = 12
 
 #: The calls come from the check, so that the program knows no route and no manner.
 _PROGRAM = """
-import contextlib, importlib, json, os, sys, tempfile
+import contextlib, importlib, json, os, sys, tempfile, time
 from memproto import loading
 from memproto.errors import ProviderError
 told = json.loads(sys.stdin.read())
@@ -64,6 +64,7 @@ try:
             getattr(provider, call["hook"])(*call["arguments"], **call["keywords"])
 except ProviderError as error:
     heard["refused"] = f"{type(error).__name__}: {error}"
+time.sleep(told["rest_s"])
 provider.shutdown()
 with open(told["heard"], "w", encoding="utf-8", errors="surrogatepass") as file:
     json.dump(heard, file)
@@ -155,11 +156,12 @@ def _message(role: str, content: str) -> dict[str, str]:
     return {"role": role, "content": content}
 
 
-def lead(run: Run, life: Life) -> list[str | None]:
+def lead(run: Run, life: Life, *, rest_s: float = 0.0) -> list[str | None]:
     """
     Lead a life in a process that has nothing of the kit; gives what recall answered in it.
 
-    Blocks until the host has ended, 60 s at most.
+    The host rests for `rest_s` before it shuts the provider down. Blocks until it has ended, 60 s
+    and the rest at most.
 
     Raises:
         Behind: The host crashed, which a rule of its own forbids.
@@ -180,11 +182,12 @@ def lead(run: Run, life: Life) -> list[str | None]:
         "questions": life.questions,
         "calls": _with_turns(run, key, life.calls),
         "heard": said,
+        "rest_s": rest_s,
         "ahead": _hidden_by(run.loading["path"]),
         "environment": _without_words_of_the_kit(dict(os.environ), named),
         "directory": str(Path.cwd()),
     }
-    budget_s = _LIFE_S * run.context.scale * run.context.slowdown
+    budget_s = _LIFE_S * run.context.scale * run.context.slowdown + rest_s
     with run.watch.wire.hook("close", budget_s + 5.0):
         try:
             ended = subprocess.run(

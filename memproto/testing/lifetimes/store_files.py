@@ -133,7 +133,7 @@ def still_opens(run: Run, when: str, requirement: str = "") -> Iterator[None]:
     except HookRaised as failure:
         if failure.operation != "open" or failure.is_report or failure.ends_process:
             raise
-        needs_starts(run, _OPENED, here=False)
+        needs_starts(run, at_least=_OPENED, here=False)
         evidence = Raised.by(
             failure.error,
             shown=describe(failure.error),

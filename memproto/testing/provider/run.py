@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import itertools
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -44,6 +45,9 @@ _RECALL_CHARS = 1_000_000
 #: A wait that is made longer stays below the time after which a check that does nothing is stuck.
 _LONGEST_S = 15.0
 
+#: The rest of a session before it ends, where an end that comes at once may be why a text is lost.
+_REST_S = 3.0
+
 #: Route to the operation that stores by it.
 _ROUTE_OPERATIONS = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
 
@@ -73,6 +77,7 @@ class Run:
         numbers: Numbers that tell its sessions apart, if the provider does not keep them apart.
         route: The route by which the check stores, of those that it needs; "" if it needs none.
         asked: For each route that was tried, in which ways recall brought the fact.
+        begun: For each home, the number of sessions that were to begin in it.
         unkept: Number of texts the check missed that never came back, of a selective provider.
         doubts: True if something did not come back, and none ever did for a question.
         observed: Declarations that a provider which cannot declare was seen to keep.
@@ -107,6 +112,7 @@ class Run:
         self.limits = {"recall_chars": _RECALL_CHARS}
         self.asked: dict[str, list[str]] = {}
         self.route = ""
+        self.begun: Counter[str] = Counter()
         self.unkept = 0
         self._told_in = PLAIN
         self.doubts = False
@@ -203,6 +209,7 @@ class Run:
         self.settle()
         key, config = session or self.session_key(), self.config(home, **extra)
         HOST_HOME.name(self.binding.home_variable, config["home"])
+        self.begun[config["home"]] += 1
         subject = self.provider()
         self._open.append(subject)
         self.freshness.config = {**config, "session_key": key}
@@ -643,6 +650,11 @@ class Run:
         consistency = self.declared("consistency", "immediate")
         eventual = consistency.get("eventual", {}) if isinstance(consistency, dict) else {}
         return self.freshness.wait_s(float(eventual.get("freshness_s", 0)) * self.context.scale)
+
+    @property
+    def rest_s(self) -> float:
+        """Scaled seconds in which a writer in the background gets done, if nothing is wrong."""
+        return _REST_S * self.context.scale * self.context.slowdown
 
     # -- small helps ------------------------------------------------------------------------------
 

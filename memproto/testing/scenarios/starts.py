@@ -21,16 +21,17 @@ _STARTS = incidents.RAISED["open"]
 
 def needs_starts(
     run: Run,
-    count: int = 1,
     lives: Callable[[Subject], object] | None = None,
     *,
+    at_least: int = 1,
     here: bool = True,
     unless: Callable[[BaseException], bool] = lambda _: False,
 ) -> None:
     """
-    Go on only where so many sessions begin, each of which `lives` and is shut down.
+    Go on only where as many sessions begin as were to in the check's home, one after the other.
 
-    They have a home of their own, which nothing of the check has met. If the first of them does not
+    Those count that the kit began to learn about the provider. Each `lives` and is shut down. They
+    have a home of their own, which nothing of the check has met. If the first of them does not
     begin in it, the process may know one home alone, and one session has to begin in that of the
     check; unless that is not `here`, because it is what the check has spoilt. An error for which
     `unless` is true is the fault that the check looks for, and no other reason.
@@ -40,6 +41,7 @@ def needs_starts(
 
     """
     run.finish()
+    count = max(at_least, run.begun[str(run.home)])
     # A replay script shows what the check did, and not this.
     with run.aside():
         failure, begun = _begun(run, run.place(f"usual-{next(run.numbers)}"), count, lives)

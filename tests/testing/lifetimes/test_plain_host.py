@@ -57,6 +57,10 @@ def test_one_that_answers_late_in_any_process_is_not_said_to_look_for_the_kit():
     assert outcome in ("pass", "untestable"), said
 
 
+def test_a_worker_that_shutdown_cuts_off_is_not_said_to_look_for_the_kit():
+    assert told("tests.plain_shapes:LateWithoutTheKit")["MP-ISO-011"] == ("pass", "")
+
+
 @pytest.mark.parametrize(
     ("name", "says"),
     [
