@@ -5,7 +5,7 @@ import functools
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, Self
 
 from memproto.testing.clauses import Lost, Untestable, check
@@ -449,26 +449,28 @@ def _facts(run: Run) -> dict[str, Fact]:
     return {route: run.facts.new() for route in routes.ROUTES if run.serves(route)}
 
 
-def _session(
-    run: Run, planted: dict[str, Fact], raised: dict[str, Exception], *, rest_s: float = 0.0
-) -> Iterator[None]:
-    """
-    Live through a session; `raised` gets the first failure of each operation.
+def _session(run: Run, planted: dict[str, Fact], raised: dict[str, Exception]) -> Iterator[None]:
+    """Live through a session; `raised` gets the first failure of each operation."""
+    subject = yield from _life(run, planted, raised)
+    if subject is not None:
+        _noted(raised, "close", lambda: run.close(subject))
 
-    It rests for `rest_s` before it is shut down.
-    """
-    subject = _noted(raised, "open", run.open)
+
+def _life(
+    run: Run, planted: dict[str, Fact], raised: dict[str, Exception]
+) -> Generator[None, None, Subject | None]:
+    """The same without its end; gives the open session, or None if it did not open."""
+    subject: Subject | None = _noted(raised, "open", run.open)
     yield
     if subject is None:
-        return
+        return None
     for operation, call in _concurrency_calls(run, subject):
         _noted(raised, operation, call)
         yield
     for route, fact in planted.items():
         _noted(raised, _STORES[route], functools.partial(routes.plant, subject, fact, route))
         yield
-    time.sleep(rest_s)
-    _noted(raised, "close", lambda: run.close(subject))
+    return subject
 
 
 def _noted(raised: dict[str, Exception], operation: str, call: Callable[[], Any]) -> Any:
@@ -520,11 +522,28 @@ def _judge_raised_in_a_loop(run: Run, operation: str, failure: Exception) -> Non
         raise Untestable(f"{hook} raises on that thread without a loop as well: {show(same.error)}")
 
 
+def _rests_between_two_loops(run: Run, planted: dict[str, Fact]) -> None:
+    """A session whose first loop has ended while it rests: no task of that is done meanwhile."""
+    opened: list[Subject | None] = []
+
+    def lives() -> Iterator[None]:
+        opened.append((yield from _life(run, planted, {})))
+
+    def ends() -> Iterator[None]:
+        for subject in filter(None, opened):
+            _noted({}, "close", functools.partial(run.close, subject))
+            yield
+
+    _amid_a_loop(lives())
+    time.sleep(run.rest_s)
+    _amid_a_loop(ends())
+
+
 def _judge_lost_in_a_loop(run: Run, route: str, used: list[str]) -> None:
     if not _is_stored_without(run, route, used):
         raise Lost(f"text that was stored through {route} is lost without a loop as well")
     planted = _facts(run)
-    error = together(lambda: _amid_a_loop(_session(run, planted, {}, rest_s=run.rest_s)))[0]
+    error = together(lambda: _rests_between_two_loops(run, planted))[0]
     if error is not None:
         raise error
     if losses.is_stored(run, planted[route]):
