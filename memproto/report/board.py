@@ -28,8 +28,8 @@ class Entry:
     One target of one report.
 
     Attributes:
-        label: Unique on its side of the board: the target, with its report's file and a number
-            where it is there twice.
+        label: Unique on its side of the board: the target, or its report's file; both if that is
+            there twice, and a number if both are.
         page: Its page, relative to the site.
         report: As in the file, with printable texts.
         reply: The reply of its author, or "".
@@ -52,18 +52,25 @@ class Entry:
         return classes.held(self.report) or ("none" if classes.of(self.report) else "")
 
     @property
+    def day(self) -> str:
+        """The day on which it was judged, as in 2026-11-29; "" if the report does not say."""
+        return str((self.report.get("waivers") or {}).get("date", ""))
+
+    @property
     def line(self) -> str:
         """The verdict line, as a run prints it last."""
         return verdict_line(self.report)
 
 
-def write(paths: Iterable[Path], site: Path, *, spec_url: str = "") -> list[Entry]:
+def write(
+    paths: Iterable[Path], site: Path, *, spec_url: str = "", by_file: bool = False
+) -> list[Entry]:
     """
     Write the site of these reports; gives what it shows, in its order.
 
-    A reply to NAME.json is taken from NAME.reply.md beside it. `spec_url` is where the chapters
-    of the specification are read, or "". Measurements among the reports stand below the verdicts,
-    and change nothing in them.
+    With `by_file` a target is called as its report's file is. A reply to NAME.json is taken from
+    NAME.reply.md beside it. `spec_url` is where the chapters of the specification are read, or "".
+    Measurements among the reports stand below the verdicts, and change nothing in them.
 
     Raises:
         KitUsageError: A report cannot be read, none holds a target, or an address is none.
@@ -73,7 +80,7 @@ def write(paths: Iterable[Path], site: Path, *, spec_url: str = "") -> list[Entr
     named = list(dict.fromkeys(paths))
     measured = {path for path in named if measured_reading.is_one(path)}
     measurements = [measured_reading.read(path) for path in named if path in measured]
-    entries = read(path for path in named if path not in measured)
+    entries = read((path for path in named if path not in measured), by_file=by_file)
     for name, page in render(entries, measurements, spec_url=_checked(spec_url)).items():
         file = site / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -81,9 +88,11 @@ def write(paths: Iterable[Path], site: Path, *, spec_url: str = "") -> list[Entr
     return entries
 
 
-def read(paths: Iterable[Path]) -> list[Entry]:
+def read(paths: Iterable[Path], *, by_file: bool = False) -> list[Entry]:
     """
     The targets of the reports, in the order of the board.
+
+    With `by_file` a target is called as its report's file is.
 
     Raises:
         KitUsageError: A report or reply cannot be read, or none holds a target.
@@ -96,8 +105,15 @@ def read(paths: Iterable[Path]) -> list[Entry]:
     if not found:
         fix = "name reports of runs that judged something"
         raise KitUsageError("memproto board", "no report holds a target", fix)
+    # Files and targets that are alike in all of it have still one order.
     found.sort(key=_place)
-    return _entries(found)
+    labels = _labels(found, by_file=by_file)
+    order = sorted(range(len(found)), key=lambda at: _order(found[at][0], labels[at]))
+    taken: set[str] = set()
+    return [
+        Entry(labels[at], f"targets/{_slug(labels[at], taken)}.html", found[at][0], found[at][2])
+        for at in order
+    ]
 
 
 def render(
@@ -145,26 +161,32 @@ def _page(entry: Entry) -> str:
 
 
 def _place(item: tuple[dict[str, Any], str, str]) -> tuple[Any, ...]:
-    """Providers first, by the alphabet; what is alike in all of it has still one order."""
     report, stem, _ = item
-    target = report["target"]
-    return report["side"] == "host", target.casefold(), target, stem, report["fingerprint"]
+    return report["side"], report["target"], stem, report["fingerprint"]
 
 
-def _entries(found: list[tuple[dict[str, Any], str, str]]) -> list[Entry]:
-    named = [(report["side"], report["target"]) for report, _, _ in found]
-    taken: set[str] = set()
-    met: Counter[tuple[str, str]] = Counter()
-    entries = []
-    for (report, stem, reply), name in zip(found, named, strict=True):
-        label = report["target"]
-        if named.count(name) > 1:
-            # Two files may have one name, and one file two reports on a target.
-            met[label, stem] += 1
-            number = met[label, stem]
-            label = f"{label} ({stem})" if number == 1 else f"{label} ({stem}, {number})"
-        entries.append(Entry(label, f"targets/{_slug(label, taken)}.html", report, reply))
-    return entries
+def _order(report: dict[str, Any], label: str) -> tuple[Any, ...]:
+    """Providers first, by the alphabet."""
+    return report["side"] == "host", label.casefold(), label
+
+
+def _labels(found: list[tuple[dict[str, Any], str, str]], *, by_file: bool) -> list[str]:
+    """
+    A name of each target that is its own.
+
+    Two files may have one name, and one file two reports on a target. The file stands first where
+    a name needs both: a table cuts long names off, and two reports on one target differ by it.
+    """
+    plain = [(item["side"], stem if by_file else item["target"]) for item, stem, _ in found]
+    both = [(item["side"], stem, item["target"]) for item, stem, _ in found]
+    met: Counter[tuple[str, ...]] = Counter()
+    labels = []
+    for name, full in zip(plain, both, strict=True):
+        met[full] += 1
+        place = f", {met[full]}" if met[full] > 1 else ""
+        is_own = plain.count(name) == 1
+        labels.append(name[1] if is_own else f"{full[1]} ({full[2]}{place})")
+    return labels
 
 
 def _slug(label: str, taken: set[str]) -> str:

@@ -46,6 +46,9 @@ def _add_board(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--spec-url", default="", metavar="URL", help="where the specification's chapters are read"
     )
+    parser.add_argument(
+        "--by-file", action="store_true", help="call each target as its report's file is called"
+    )
     parser.set_defaults(run=_board)
 
 
@@ -70,7 +73,12 @@ def _board(options: argparse.Namespace) -> int:
     pages.check_installed("memproto board")
     entries = written(
         options.output,
-        lambda: board.write(options.reports, options.output, spec_url=options.spec_url),
+        lambda: board.write(
+            options.reports,
+            options.output,
+            spec_url=options.spec_url,
+            by_file=options.by_file,
+        ),
     )
     for entry in entries:
         tell_verdict(entry.line)

@@ -1,5 +1,6 @@
 """Targets by requirements, chapter by chapter: what the board shows as tables."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Protocol
 
@@ -23,6 +24,21 @@ SIGNS = {
 
 #: Outcomes that do not tell targets apart: the rule holds, or does not concern the target.
 _SETTLED = (Outcome.PASS, Outcome.NOT_APPLICABLE, Outcome.NOT_SCORED)
+
+
+#: Targets from which on a chapter says how many hold each rule, and is folded: the table of a
+#: requirement is longer than a screen then.
+MANY = 24
+
+#: Words of a count, and the outcomes that it counts.
+_COUNTED = (
+    ("hold", (Outcome.PASS,)),
+    ("break", (Outcome.FAIL, Outcome.WARN, Outcome.WAIVED)),
+    (
+        "cannot show",
+        (Outcome.UNTESTABLE, Outcome.INCONCLUSIVE, Outcome.NOT_RUN, Outcome.KIT_ERROR),
+    ),
+)
 
 
 class Shown(Protocol):
@@ -54,6 +70,7 @@ def side(name: spec.Side, entries: Iterable[Shown]) -> dict[str, Any]:
         "title": f"{name.capitalize()}s",
         "entries": mine,
         "outcomes": [(outcome, SIGNS[outcome]) for outcome in counted],
+        "is_long": len(mine) >= MANY,
         "chapters": _chapters(rules, mine) if mine else [],
     }
 
@@ -108,15 +125,23 @@ def _chapter(
         {**rule, "is_first": rule["area"] != last}
         for rule, last in zip(rules, before, strict=False)
     ]
+    counted = [_counted(rule["id"], entries) for rule in rules]
     return {
         "title": title,
-        "rules": rules,
+        "rules": [rule | {"counts": counts} for rule, counts in zip(rules, counted, strict=True)],
+        "counts": [(word, [counts[word] for counts in counted]) for word, _ in _COUNTED],
         "areas": [(area, sum(rule["area"] == area for rule in rules)) for area in met],
         "rows": [
             {"entry": entry, "cells": [_cell(rule, entry, rows) for rule in rules]}
             for entry, rows in entries
         ],
     }
+
+
+def _counted(rule: str, entries: list[tuple[Shown, dict[str, Any]]]) -> dict[str, int]:
+    """Word of a count to the number of targets; those that the rule does not concern are none."""
+    met = Counter(rows[rule]["outcome"] for _, rows in entries if rule in rows)
+    return {word: sum(met[outcome] for outcome in outcomes) for word, outcomes in _COUNTED}
 
 
 def _cell(rule: dict[str, Any], entry: Shown, rows: dict[str, Any]) -> dict[str, Any]:

@@ -91,3 +91,22 @@ def test_light_and_dark_are_kept_from_page_to_page(visit, site):
 @pytest.mark.parametrize("name", ["index.html", "rules.html", "targets/acme.html"])
 def test_no_page_of_the_site_is_wider_than_a_phone(visit, site, name):
     assert overflow(visit(site / name, width=390, height=844)) <= 0
+
+
+def test_a_long_board_is_a_list_whose_chapters_open(visit, tmp_path):
+    outcomes = ["pass"] * 20 + ["fail"] * 8
+    for at, outcome in enumerate(outcomes):
+        row = reports.failed() if outcome == "fail" else reports.row()
+        document = reports.whole(reports.report(row, target=f"t{at:02}"))
+        (tmp_path / f"r{at:02}.json").write_text(json.dumps(document), "utf-8")
+    board.write(sorted(tmp_path.glob("*.json")), tmp_path / "site")
+    page = visit(tmp_path / "site" / "index.html")
+    assert page.locator(".matrix:visible").count() == 0
+    page.locator(".folded summary").click()
+    counts = page.locator(".matrix .tally").all_inner_texts()
+    assert [text.split() for text in counts] == [
+        *(["hold", "20"], ["break", "8"], ["cannot", "show", "0"])
+    ]
+    page.get_by_role("searchbox").fill("t05")
+    assert page.locator(".matrix tbody tr:visible").count() == 1
+    assert overflow(page) <= 0

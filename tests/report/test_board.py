@@ -123,8 +123,8 @@ def test_a_reply_that_is_no_text_is_named(tmp_path, site):
 def test_a_target_that_is_there_twice_is_told_apart_by_its_reports(site):
     found = site({"old": one("mine"), "new": one("mine", reports.row())})
     texts = Links(found["index.html"]).texts
-    assert {"mine (new)", "mine (old)"} <= set(texts)
-    assert {"targets/mine-new.html", "targets/mine-old.html"} <= set(found)
+    assert {"new (mine)", "old (mine)"} <= set(texts)
+    assert {"targets/new-mine.html", "targets/old-mine.html"} <= set(found)
 
 
 def test_reports_of_one_name_keep_their_own_rows_in_any_order(tmp_path):
@@ -136,12 +136,44 @@ def test_reports_of_one_name_keep_their_own_rows_in_any_order(tmp_path):
         path.write_text(json.dumps(document), "utf-8")
     entries = board.read(paths)
     assert [item.label for item in entries] == [
-        *("mine (report)", "mine (report, 2)", "mine (report, 3)")
+        *("report (mine)", "report (mine, 2)", "report (mine, 3)")
     ]
     [chapter] = matrix.side("provider", entries)["chapters"]
     cells = [row["cells"][0]["outcome"] for row in chapter["rows"]]
     assert cells == [item.report["results"][0]["outcome"] for item in entries]
     assert board.render(board.read(paths[::-1])) == board.render(entries)
+
+
+def test_targets_are_called_as_their_files_are_where_that_is_wanted(tmp_path, site):
+    documents = {"zoo": one("judged:provider"), "acme": one("judged:provider"), "b": one("c")}
+    found = Links(site(documents, by_file=True)["index.html"])
+    pages = [href for href in found.hrefs if href.startswith("targets/") and "#" not in href]
+    assert pages == ["targets/acme.html", "targets/b.html", "targets/zoo.html"]
+    shown = tmp_path / "shown"
+    paths = [str(tmp_path / f"{name}.json") for name in documents]
+    assert cli.main(["board", *paths, "--by-file", "-o", str(shown)]) == 0
+    assert written(shown) == site(documents, by_file=True)
+
+
+def test_the_day_of_a_judgement_stands_beside_the_verdict(site):
+    document = one("mine")
+    document["reports"][0]["waivers"] = {"date": "2026-11-29", "faults": [], "notes": []}
+    assert "2026-11-29" in Links(site({"r": document})["index.html"]).texts
+
+
+def test_a_long_board_counts_for_each_rule_who_holds_it(site):
+    outcomes = ["pass"] * 20 + ["fail"] * 2 + ["warn", "untestable", "not_run", "not_applicable"]
+    documents = {
+        f"r{at}": one(f"t{at}", reports.row("MP-TURN-001", outcome=outcome))
+        for at, outcome in enumerate(outcomes)
+    }
+    found = site(documents)
+    rules = " ".join(" ".join(Links(found["rules.html"]).texts).split())
+    assert "20 hold, 3 break, 2 cannot show of 26 targets" in rules
+    assert found["index.html"].count('class="folded"') == 1
+    short = site(dict(list(documents.items())[: matrix.MANY - 1]))
+    assert 'class="folded"' not in short["index.html"]
+    assert "cannot show" not in short["rules.html"]
 
 
 def test_names_that_are_no_file_names_stay_below_the_site(tmp_path, site):

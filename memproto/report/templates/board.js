@@ -12,7 +12,7 @@
     chapter: table.closest(".chapter"),
     columns: all("[data-rule]", table.tHead).map((head) => ({
       head,
-      cells: [...table.tBodies[0].rows].map((row) => row.cells[head.cellIndex]),
+      cells: [...table.tHead.querySelectorAll(".tally"), ...table.tBodies[0].rows].map((row) => row.cells[head.cellIndex]),
     })),
     areas: all("[data-area]", table.tHead),
   }));
