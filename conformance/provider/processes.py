@@ -205,17 +205,36 @@ def _needs_return(run: Run, count: int = 1) -> None:
     Go on only where as many facts come back from one process that shuts down before it ends.
 
     Raises:
+        Behind: They do not, though they do if one process stores and asks: MP-PROC-010 is violated.
         Untestable: They do not: a loss proves nothing.
 
     """
-    facts = run.facts.several(count)
+    facts, route = run.facts.several(count), _route(run)
     with store_files.elsewhere(run):
-        ended = _host(run, "plain", facts, route=_route(run)).end()
-        _not_of_its_end(ended)
-        lost = losses.lost(run, facts)
-    if lost:
-        reason = "text of a process that is shut down before it ends does not come back either"
+        ended = _host(run, "plain", facts, route=route).end()
+        _outlive_it(run, route, facts, ended)
+
+
+def _outlive_it(run: Run, route: str, facts: list[Fact], ended: Ended) -> None:
+    """
+    Go on only where the facts that a process stored in one session come back when it has ended.
+
+    Raises:
+        Behind: See `_needs_return`.
+        Untestable: They do not.
+
+    """
+    _not_of_its_end(ended)
+    lost = losses.lost(run, facts)
+    if not lost:
+        return
+    reason = "text of a process that is shut down before it ends does not come back either"
+    if run.is_selective:
         raise Lost(reason, depends_on("MP-TURN-001", "MP-PROC-001"))
+    _comes_back_in_one_process(run, route, "plain", len(facts))
+    seen = _taken_along(lost, len(facts), "stored in a session, recalled when this was")
+    violation = Violation(seen, operation=routes.OPERATIONS[route], requirement="MP-PROC-010")
+    raise Behind(reason, violation, depends_on("MP-PROC-010"))
 
 
 def _not_of_its_end(ended: Ended) -> None:
@@ -302,9 +321,9 @@ def _needs_peace(run: Run, rounds: int) -> None:
 def what_was_stored_survives_a_kill(run: Run) -> None:
     facts, others = run.facts.several(3), run.facts.several(2)
     route = _route(run)
-    _lived(_host(run, "plain", facts, route=route).end(), "closed")
-    if losses.lost(run, facts):
-        raise Lost("text that another process stored did not come back")
+    ended = _host(run, "plain", facts, route=route).end()
+    _lived(ended, "closed")
+    _outlive_it(run, route, facts, ended)
     with store_files.still_opens(run, "after a process was killed in the middle of a write"):
         for part in _PARTS[run.context.profile]:
             _lived(_host(run, "killed", others, route=route, part=part).end(), "opened")
@@ -592,22 +611,24 @@ def what_a_process_stored_outlives_it(run: Run) -> None:
         _lived(ended, "closed")
         if lost := losses.lost(run, facts):
             _not_of_its_end(ended)
-            _comes_back_in_one_process(run, route)
-            run.violated(
-                NotRecalled(
-                    wanted=(
-                        "text that another process stored in two sessions, recalled when these were"
-                        " shut down and it has ended"
-                    ),
-                    texts=tuple(fact.text for fact in lost),
-                    of=len(facts),
-                    tail=", while text that this process stored does, after shutdown",
-                ),
-                operation=routes.OPERATIONS[route],
+            _comes_back_in_one_process(run, route, "twice", len(facts), calls=[])
+            seen = _taken_along(
+                lost, len(facts), "stored in two sessions, recalled when these were"
             )
+            run.violated(seen, operation=routes.OPERATIONS[route])
 
 
-def _comes_back_in_one_process(run: Run, route: str) -> None:
+def _taken_along(lost: list[Fact], count: int, deed: str) -> NotRecalled:
+    """Texts that a process took with it, of so many."""
+    return NotRecalled(
+        wanted=f"text that another process {deed} shut down and it has ended",
+        texts=tuple(fact.text for fact in lost),
+        of=count,
+        tail=", while text that this process stored does, after shutdown",
+    )
+
+
+def _comes_back_in_one_process(run: Run, route: str, script: str, count: int, **told: Any) -> None:
     """
     Go on only where as many texts come back to the process that stored them by the same calls.
 
@@ -616,8 +637,8 @@ def _comes_back_in_one_process(run: Run, route: str) -> None:
         Untestable: One process cannot make these calls.
 
     """
-    facts = run.facts.several(3)
-    run_here(run, "twice", facts, route=route, calls=[])
+    facts = run.facts.several(count)
+    run_here(run, script, facts, route=route, **told)
     if losses.lost(run, facts):
         rules = depends_on(*routes.RULES[route])
         raise Lost("text that this process stored does not come back to it either", rules)

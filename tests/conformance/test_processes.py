@@ -170,6 +170,24 @@ class Mine(Journal):
 """
 
 
+#: Its end puts the old picture back, where the process had one session alone.
+LOSES_A_LONE_SESSION = """
+class Mine(Journal):
+    sessions, begun = 0, {}
+    def initialize(self, session_key, config):
+        super().initialize(session_key, config)
+        if not Mine.sessions:
+            atexit.register(self.put_back)
+        Mine.sessions += 1
+        self.begun.setdefault(self._path, self._path.read_bytes() if self._path.exists() else b"")
+    @classmethod
+    def put_back(cls):
+        for path, held in cls.begun.items():
+            if cls.sessions == 1 and path.parent.is_dir():
+                path.write_bytes(held)
+"""
+
+
 @pytest.fixture
 def judged_all(tmp_path):
     def judge_source(source, requirement):
@@ -284,6 +302,16 @@ def test_a_loss_by_the_same_calls_in_one_process_is_not_of_its_end(judged):
     found = judged(KNOWS_ITS_ANSWERS, "MP-PROC-010")
     assert found.outcome is Outcome.UNTESTABLE, found
     assert "does not come back to it either" in found.reason
+
+
+@pytest.mark.parametrize(
+    "requirement", ["MP-PROC-003", "MP-PROC-005", "MP-PROC-006", "MP-PROC-007"]
+)
+def test_a_text_that_any_ended_process_took_with_it_is_told(judged_all, requirement):
+    found = judged_all(LOSES_A_LONE_SESSION, requirement)
+    assert found[requirement].outcome is Outcome.UNTESTABLE, found[requirement]
+    assert found["MP-PROC-010"].outcome is Outcome.FAIL
+    assert "recalled when this was shut down and it has ended" in found["MP-PROC-010"].expected
 
 
 def test_a_loss_by_the_same_calls_without_a_fork_is_not_of_the_fork(judged):
