@@ -1,8 +1,8 @@
 """
 Pictures of what grows: panels side by side, with logarithmic axes and a legend below each.
 
-What grows by a power of what is counted is a straight line, and what does not grow is flat. A
-picture has a background of its own, so that it can be read on a page of either colour.
+A line is straight if its values grow by a power of the number below it, and flat if they do not
+grow. A picture has a background of its own, so that it can be read on a page of either colour.
 """
 
 import math

@@ -4,7 +4,7 @@ The picture docs/images/sqlite-growth.svg and the table of docs/sqlite.md, from 
     python benchmarks/sqlite.py 10000 100000 1000000 --json benchmarks/sqlite.json
     python -P scripts/generate.py
 
-What grows with the number of messages is a slope, what does not is flat.
+A line rises if its figure grows with the number of messages, and is flat if it does not.
 """
 
 import json
