@@ -19,7 +19,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from registry import NoOpProvider
+from registry import NoOpProvider, history
 
 from memproto.registry import MemoryProviderRegistry
 
@@ -86,12 +86,11 @@ def timed_ms(turn: Callable[[], object]) -> float:
 
 def main() -> None:
     """Measure and print."""
-    history = [{"role": "user", "content": f"message {number}"} for number in range(200)]
     rows = {
         "registry, 1 provider": registry(1, []),
         f"floor, {PROVIDERS} threads": floor(PROVIDERS),
         f"registry, {PROVIDERS} providers": registry(PROVIDERS, []),
-        "the same, 200 messages": registry(PROVIDERS, history),
+        "the same, 200 messages": registry(PROVIDERS, history(200)),
     }
     took: dict[str, list[float]] = {name: [] for name in rows}
     for _ in range(ROUNDS):

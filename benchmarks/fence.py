@@ -15,7 +15,7 @@ import sys
 import sysconfig
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from memproto import StreamingContextScrubber, build_memory_context_block, sanitize_context
@@ -113,28 +113,25 @@ STREAMS: dict[str, Callable[[int], str]] = {
 }
 
 
-def seconds(function: Callable[..., Any], *args: Any) -> float:
+def seconds(function: Callable[..., Any], *args: Any, rounds: int = ROUNDS) -> float:
     """The median of some rounds, each long enough to be measured."""
     calls = 1
-    while True:
-        began = time.process_time()
-        for _ in range(calls):
-            function(*args)
-        if time.process_time() - began > 0.002:
-            break
+    while (first := _each_s(calls, function, *args)) * calls <= 0.002:
         calls *= 4
-    took = []
-    for _ in range(ROUNDS):
-        began = time.process_time()
-        for _ in range(calls):
-            function(*args)
-        took.append((time.process_time() - began) / calls)
-    return statistics.median(took)
+    more = (_each_s(calls, function, *args) for _ in range(rounds - 1))
+    return statistics.median([first, *more])
 
 
-def slope(times: list[float]) -> float:
+def _each_s(calls: int, function: Callable[..., Any], *args: Any) -> float:
+    began = time.process_time()
+    for _ in range(calls):
+        function(*args)
+    return (time.process_time() - began) / calls
+
+
+def slope(times: list[float], sizes: Sequence[int] = SIZES) -> float:
     """The exponent of growth over the last four sizes."""
-    xs = [math.log(size) for size in SIZES[-4:]]
+    xs = [math.log(size) for size in sizes[-4:]]
     ys = [math.log(took) for took in times[-4:]]
     return statistics.linear_regression(xs, ys).slope
 

@@ -127,12 +127,22 @@ def opened() -> MemoryProviderRegistry:
     return host
 
 
+def each_s(run: Batch) -> float:
+    """Seconds of one call, over `CALLS` of them."""
+    return run(CALLS) / CALLS
+
+
+def history(count: int) -> list[dict[str, Any]]:
+    """A conversation of short messages."""
+    return [{"role": "user", "content": f"message {number}"} for number in range(count)]
+
+
 def compare(title: str, rows: dict[str, Batch], base: str, rounds: int) -> None:
     """Measure the rows in turn, and print them."""
     took: dict[str, list[float]] = {name: [] for name in rows}
     for _ in range(rounds):
         for name, run in rows.items():
-            took[name].append(run(CALLS) / CALLS * 1e6)
+            took[name].append(each_s(run) * 1e6)
     print(f"\n{title}")
     for name, samples in took.items():
         low, middle, high = statistics.quantiles(samples, n=4)
@@ -146,13 +156,13 @@ def compare(title: str, rows: dict[str, Batch], base: str, rounds: int) -> None:
 
 def recalls(rounds: int, manager: Any) -> None:
     """A turn with one provider, for a caller that blocks."""
-    history = [{"role": "user", "content": f"message {number}"} for number in range(200)]
+    messages = history(200)
     host = opened()
     rows = {
         "bare hand-off": batch(hand_off()),
         "pool": batch(pool()),
         "registry": batch(lambda: host.enrich_turn("hello", [])),
-        "registry, 200 messages": batch(lambda: host.enrich_turn("hello", history)),
+        "registry, 200 messages": batch(lambda: host.enrich_turn("hello", messages)),
     }
     if manager is not None:
         rows["MemoryManager"] = batch(lambda: manager.prefetch_all("hello"))

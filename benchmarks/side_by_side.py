@@ -31,13 +31,23 @@ _ANNOUNCED = re.compile(r"at a time \(.*\): about (\d+) (s|min)")
 
 def judged(target: str, wait_ms: int, words: list[str], parallel: str) -> dict[str, Any]:
     """Judge the target in a directory of its own; its report, its seconds and its output."""
+    # The process of the target has nothing of this one's environment.
+    settings = f'{parallel}env = {{ SLOW_MS = "{wait_ms}" }}\n'
+    named = [f"benchmarks.slow_provider:{target}"]
+    reports, took_s, said = ran(named, words, {"memproto.toml": settings})
+    return {"report": reports[0], "took_s": took_s, "said": said}
+
+
+def ran(
+    targets: list[str], words: list[str], files: dict[str, str]
+) -> tuple[list[dict[str, Any]], float, str]:
+    """Judge targets in one run, in a directory that holds the files; reports, seconds, output."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "benchmarks").symlink_to(ROOT / "benchmarks")
-        # The process of the target has nothing of this one's environment.
-        settings = f'{parallel}env = {{ SLOW_MS = "{wait_ms}" }}\n'
-        (Path(folder) / "memproto.toml").write_text(settings, "ascii")
+        for name, text in files.items():
+            (Path(folder) / name).write_text(text, "ascii")
         file = Path(folder) / "report.json"
-        named = [f"--memproto=benchmarks.slow_provider:{target}", f"--memproto-report={file}"]
+        named = [*(f"--memproto={target}" for target in targets), f"--memproto-report={file}"]
         begin_s = time.perf_counter()
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *named, *words],
@@ -49,8 +59,7 @@ def judged(target: str, wait_ms: int, words: list[str], parallel: str) -> dict[s
         took_s = time.perf_counter() - begin_s
         if not file.exists():
             sys.exit(done.stdout + done.stderr)
-        (report,) = json.loads(file.read_text("utf-8"))["reports"]
-        return {"report": report, "took_s": took_s, "said": done.stdout}
+        return json.loads(file.read_text("utf-8"))["reports"], took_s, done.stdout
 
 
 def outcomes(run: dict[str, Any]) -> dict[str, str]:

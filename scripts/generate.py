@@ -20,6 +20,7 @@ from scripts import (  # noqa: E402 - as above
     census_tables,
     chapters,
     decisions,
+    growth_figures,
     measure_figures,
     mutation_figures,
     sqlite_figures,
@@ -37,6 +38,7 @@ PARTS = (
     sqlite_figures.rewrite,
     measure_figures.rewrite,
     mutation_figures.rewrite,
+    growth_figures.rewrite,
     census_tables.rewrite,
 )
 

@@ -8,17 +8,14 @@ Each table stands between two marks, and the part behind the second one is writt
 """
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from memproto.report.measured import tables
-from scripts.tree import Broken, Tree
+from scripts.tree import Tree, filled
 
 FIGURES = "benchmarks/measure.json"
 PAGE = "docs/measure.md"
-
-_PLACE = re.compile(r"^<!-- (\w+): made of .*?<!-- end of \1 -->$", re.MULTILINE | re.DOTALL)
 
 
 def made(document: dict[str, Any]) -> dict[str, str]:
@@ -54,12 +51,5 @@ def rewrite(tree: Tree) -> None:
         Broken: A table has no place on the page.
 
     """
-    page, found = tree.text(PAGE), made(json.loads(tree.text(FIGURES)))
-    named = {match[1] for match in _PLACE.finditer(page)}
-    if missing := sorted(set(found) - named):
-        raise Broken(f"{PAGE}: has no place for {missing[0]!r}; put its two marks there")
-    tree.put(PAGE, _PLACE.sub(lambda match: _marked(match[1], found[match[1]]), page))
-
-
-def _marked(name: str, text: str) -> str:
-    return f"<!-- {name}: made of {FIGURES} -->\n\n{text}\n\n<!-- end of {name} -->"
+    found = {name: (FIGURES, text) for name, text in made(json.loads(tree.text(FIGURES))).items()}
+    tree.put(PAGE, filled(PAGE, tree.text(PAGE), found))

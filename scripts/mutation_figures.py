@@ -8,12 +8,11 @@ Each table stands between two marks on each of its pages.
 """
 
 import json
-import re
 import tomllib
 from collections.abc import Iterator
 from typing import Any
 
-from scripts.tree import Broken, Tree
+from scripts.tree import Tree, filled
 
 FIGURES = "benchmarks/mutation.json"
 SURVIVORS = "tests/mutation/survivors.toml"
@@ -25,7 +24,6 @@ PAGES = {
     "docs/mutation.md": ("scores", "holes"),
 }
 
-_PLACE = re.compile(r"^<!-- (\w+): made of .*?<!-- end of \1 -->$", re.MULTILINE | re.DOTALL)
 _CLASSES = ("equivalent", "no promise", "hole of a check", "hole of the specification")
 
 
@@ -90,15 +88,9 @@ def rewrite(tree: Tree) -> None:
     """
     kept = json.loads(tree.text(FIGURES) or "{}")
     rows = tomllib.loads(tree.text(SURVIVORS)).get("survivor", [])
-    made = {"scores": (FIGURES, [*scores(kept)]), "holes": (SURVIVORS, [*holes(rows)])}
+    made = {
+        "scores": (FIGURES, "\n".join(scores(kept))),
+        "holes": (SURVIVORS, "\n".join(holes(rows))),
+    }
     for page, names in PAGES.items():
-        text = tree.text(page)
-        if missing := sorted({*names} - {match[1] for match in _PLACE.finditer(text)}):
-            raise Broken(f"{page}: has no place for {missing[0]!r}; put its two marks there")
-        tree.put(page, _PLACE.sub(lambda match: _marked(match[1], *made[match[1]]), text))
-
-
-def _marked(name: str, source: str, lines: list[str]) -> str:
-    return (
-        f"<!-- {name}: made of {source} -->\n\n" + "\n".join(lines) + f"\n\n<!-- end of {name} -->"
-    )
+        tree.put(page, filled(page, tree.text(page), {name: made[name] for name in names}))

@@ -1,8 +1,11 @@
 """The checkout as a part of `scripts/generate.py` sees it: files, and what is to stand in them."""
 
 import difflib
+import re
 from collections.abc import Iterator
 from pathlib import Path
+
+_MARKED = re.compile(r"^<!-- (\w+): made of .*?<!-- end of \1 -->$", re.MULTILINE | re.DOTALL)
 
 #: Lines of a difference that `--check` shows for each file.
 _SHOWN_LINES = 12
@@ -61,3 +64,26 @@ class Tree:
     def _written(self, name: str) -> str:
         path = self.root / name
         return path.read_text("utf-8") if path.exists() else ""
+
+
+def filled(page: str, text: str, made: dict[str, tuple[str, str]]) -> str:
+    """
+    A page's text with what is made of kept figures between its marks; other marks are left alone.
+
+    `made` is the name of a place to the file of the figures and the Markdown.
+
+    Raises:
+        Broken: One has no place on the page.
+
+    """
+    if missing := sorted({*made} - {match[1] for match in _MARKED.finditer(text)}):
+        raise Broken(f"{page}: has no place for {missing[0]!r}; put its two marks there")
+
+    def marked(match: re.Match[str]) -> str:
+        name = match[1]
+        if name not in made:
+            return match[0]
+        source, lines = made[name]
+        return f"<!-- {name}: made of {source} -->\n\n{lines}\n\n<!-- end of {name} -->"
+
+    return _MARKED.sub(marked, text)

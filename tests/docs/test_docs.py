@@ -64,6 +64,7 @@ RUN = (
     (r"^memproto catalog interface ", "tests/catalog/test_interface.py"),
     (r"^memproto stability ", "tests/report/test_stability.py"),
     (r"^python -P scripts/generate\.py$", "tests/docs/test_generate.py"),
+    (r"^python benchmarks/growth\.py ", "measures; needs a quiet machine"),
     (r"^python -P scripts/spec_faults\.py", "tests/spec/test_structure.py"),
     (r"^memproto waive ", "tests/report/test_waive.py"),
     (r"^memproto (verify|diff|merge|summary|badge) ", "tests/docs/test_reports.py"),

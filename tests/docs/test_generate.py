@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from scripts import decisions, generate, mutation_figures
+from scripts import decisions, generate, growth_figures, mutation_figures
 from tests.kit_runs import ROOT
 
 pytestmark = pytest.mark.once
@@ -49,6 +49,8 @@ def checkout(tmp_path):
         mutation_figures.SURVIVORS,
     ):
         shutil.copy(ROOT / name, tmp_path / name)
+    if (kept := ROOT / growth_figures.FIGURES).exists():
+        shutil.copy(kept, tmp_path / growth_figures.FIGURES)
     return tmp_path
 
 
