@@ -7,6 +7,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from time import sleep
 from typing import Any, NoReturn, TypeVar
 
 from memproto.adapters.homes import own_folder
@@ -207,6 +208,7 @@ class Run:
     def open(self, home: Path | None = None, session: str = "", **extra: Any) -> Subject:
         """A new instance, initialized for a session; closed after the check if it is still open."""
         self.settle()
+        self._wait_for_the_snapshot()
         key, config = session or self.session_key(), self.config(home, **extra)
         HOST_HOME.name(self.binding.home_variable, config["home"])
         self.begun[config["home"]] += 1
@@ -638,6 +640,11 @@ class Run:
     def settle(self) -> None:
         """Wait by the user's `settle` for what was stored since the last time, if there is one."""
         self.freshness.settle()
+
+    def _wait_for_the_snapshot(self) -> None:
+        """Let what was stored be fresh before a session that shows what is known at its start."""
+        if self.declared("recall_basis", "query") == "session":
+            sleep(self.freshness_s)
 
     def read_back_count(self, subject: Subject, text: str) -> int | None:
         """The times that the text is stored, by the user's `read_back`; None without it."""
