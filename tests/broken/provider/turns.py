@@ -69,7 +69,7 @@ class QueueOfTwoDropsTheOldest(_OfTwo):
 
 @mutant(
     kills="MP-TURN-001",
-    says="from a session of 7 plain turns",
+    says="from a session of 8 plain turns",
     report="A7",
     also={"MP-TURN-003": "the last turn waits for a batch that is never full"},
 )

@@ -24,6 +24,7 @@ FEW = (
 
 #: The others, which `tox run -e mutants` judges as well.
 OTHERS = (
+    f"{HERE}.awaited:Awaited",
     f"{HERE}.committed:Committed",
     f"{HERE}.extracting:Extracting",
     f"{HERE}.flushed:Flushed",
@@ -31,6 +32,7 @@ OTHERS = (
     f"{HERE}.limited:Limited",
     f"{HERE}.looping:Looping",
     f"{HERE}.personal:register",
+    f"{HERE}.onefile:Onefile",
     f"{HERE}.piped:Piped",
     f"{HERE}.profiling:Profiling",
     f"{HERE}.queued:Queued",
@@ -38,6 +40,7 @@ OTHERS = (
     f"{HERE}.ring:Ring",
     f"{HERE}.sealed:Sealed",
     f"{HERE}.serving:Serving",
+    f"{HERE}.snippets:Snippets",
     f"{HERE}.summing:Summing",
     f"{HERE}.vectors:TopThree",
     f"{HERE}.vectors:register",
