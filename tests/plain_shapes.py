@@ -81,12 +81,12 @@ class LateWithoutTheKit(TurnsOnly):
 
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
         if "memproto.testing" in sys.modules:
-            return super(TurnsOnly, self).on_turn_complete(user_message, assistant_response)
-        stores = super(TurnsOnly, self).on_turn_complete
-        self._worker = threading.Timer(0.3, stores, (user_message, assistant_response))
+            super().on_turn_complete(user_message, assistant_response)
+            return
+        store = super().on_turn_complete
+        self._worker = threading.Timer(0.3, store, (user_message, assistant_response))
         self._worker.daemon = True
         self._worker.start()
-        return None
 
     def shutdown(self) -> None:
         if "memproto.testing" not in sys.modules:

@@ -32,6 +32,7 @@ from memproto.testing.instruments import watchers
 from memproto.testing.instruments.watchers import tree
 from memproto.testing.lifetimes import plain_host
 from memproto.testing.lifetimes.store_files import holds, set_by_operator
+from memproto.testing.needs import depends_on
 from memproto.testing.processes import sandbox
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
@@ -209,7 +210,8 @@ def a_host_without_the_kit_is_served_alike(run: Run) -> None:
     # second host rests before it ends: a shutdown that waits for no writer loses some by chance.
     served, lost_too = _life_of_the_kit(run, asked, tuple(lost))
     if first in lost_too:
-        raise Lost("a text that a host in a process of its own stored does not come back")
+        reason = "a text that a host in a process of its own stored does not come back"
+        raise Lost(reason, depends_on("MP-PROC-010"))
     told = [route for route in lost if route not in lost_too]
     if not (told or (served and not answered)):
         return

@@ -212,10 +212,10 @@ def _needs_return(run: Run, count: int = 1) -> None:
     facts, route = run.facts.several(count), _route(run)
     with store_files.elsewhere(run):
         ended = _host(run, "plain", facts, route=route).end()
-        _outlive_it(run, route, facts, ended)
+        _needs_to_outlive(run, route, facts, ended)
 
 
-def _outlive_it(run: Run, route: str, facts: list[Fact], ended: Ended) -> None:
+def _needs_to_outlive(run: Run, route: str, facts: list[Fact], ended: Ended) -> None:
     """
     Go on only where the facts that a process stored in one session come back when it has ended.
 
@@ -232,7 +232,7 @@ def _outlive_it(run: Run, route: str, facts: list[Fact], ended: Ended) -> None:
     if run.is_selective:
         raise Lost(reason, depends_on("MP-TURN-001", "MP-PROC-001"))
     _comes_back_in_one_process(run, route, "plain", len(facts))
-    seen = _taken_along(lost, len(facts), "stored in a session, recalled when this was")
+    seen = _taken_along(lost, len(facts), "a session")
     violation = Violation(seen, operation=routes.OPERATIONS[route], requirement="MP-PROC-010")
     raise Behind(reason, violation, depends_on("MP-PROC-010"))
 
@@ -323,7 +323,7 @@ def what_was_stored_survives_a_kill(run: Run) -> None:
     route = _route(run)
     ended = _host(run, "plain", facts, route=route).end()
     _lived(ended, "closed")
-    _outlive_it(run, route, facts, ended)
+    _needs_to_outlive(run, route, facts, ended)
     with store_files.still_opens(run, "after a process was killed in the middle of a write"):
         for part in _PARTS[run.context.profile]:
             _lived(_host(run, "killed", others, route=route, part=part).end(), "opened")
@@ -612,16 +612,17 @@ def what_a_process_stored_outlives_it(run: Run) -> None:
         if lost := losses.lost(run, facts):
             _not_of_its_end(ended)
             _comes_back_in_one_process(run, route, "twice", len(facts), calls=[])
-            seen = _taken_along(
-                lost, len(facts), "stored in two sessions, recalled when these were"
-            )
+            seen = _taken_along(lost, len(facts), "two sessions")
             run.violated(seen, operation=routes.OPERATIONS[route])
 
 
-def _taken_along(lost: list[Fact], count: int, deed: str) -> NotRecalled:
-    """Texts that a process took with it, of so many."""
+def _taken_along(lost: list[Fact], count: int, sessions: str) -> NotRecalled:
+    """Texts that a process took with it, of so many that it stored in its `sessions`."""
     return NotRecalled(
-        wanted=f"text that another process {deed} shut down and it has ended",
+        wanted=(
+            f"text that another process stored in {sessions}, recalled when it was shut down and"
+            " has ended"
+        ),
         texts=tuple(fact.text for fact in lost),
         of=count,
         tail=", while text that this process stored does, after shutdown",

@@ -46,15 +46,28 @@ _STORES = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
 
 @check("MP-THR-001", calls_alone=False)
 def hooks_work_on_other_threads(run: Run) -> None:
+    planted = _planted_elsewhere(run)
+    for route, fact in planted.items():
+        _comes_back_elsewhere(run, route, fact, list(planted))
+
+
+def _planted_elsewhere(run: Run, *, rest_s: float = 0.0) -> dict[str, Fact]:
+    """
+    Live through a session on other threads; gives route to the fact that was stored by it.
+
+    The session rests for `rest_s` before it is shut down.
+    """
     subject = run.open()
     for operation, call in _calls(run, subject).items():
         _works_elsewhere(run, operation, call)
     _refuse_all(run, subject)
     _works_elsewhere(run, "recall", lambda: subject.recall(_QUESTION))
-    planted = _plant_elsewhere(run, subject)
-    _works_elsewhere(run, "close", subject.close)
+    planted = {route: run.facts.new() for route in _STORES if run.serves(route)}
     for route, fact in planted.items():
-        _comes_back_elsewhere(run, route, fact, list(planted))
+        _works_elsewhere(run, _STORES[route], _planting(run, subject, fact, route))
+    time.sleep(rest_s)
+    _works_elsewhere(run, "close", subject.close)
+    return planted
 
 
 def _calls(run: Run, subject: Subject) -> dict[str, Callable[[], Any]]:
@@ -82,14 +95,6 @@ def _refuse_all(run: Run, subject: Subject) -> None:
     for operation, asks in (("export", subject.export), ("forget", subject.forget)):
         if subject.has(operation):
             poor_sessions.in_passing(functools.partial(asks, dict(_UNKNOWN_SCOPE)))
-
-
-def _plant_elsewhere(run: Run, subject: Subject) -> dict[str, Fact]:
-    """Route to a fact that was stored by it on another thread, for each route that is served."""
-    planted = {route: run.facts.new() for route in _STORES if run.serves(route)}
-    for route, fact in planted.items():
-        _works_elsewhere(run, _STORES[route], _planting(run, subject, fact, route))
-    return planted
 
 
 def _planting(run: Run, subject: Subject, fact: Fact, route: str) -> Callable[[], None]:
@@ -146,10 +151,7 @@ def _comes_back_elsewhere(run: Run, route: str, fact: Fact, used: list[str]) -> 
         return
     if not _is_stored_without(run, route, used):
         raise Lost(f"text that was stored through {route} is lost on initialize's thread as well")
-    with run.session() as subject:
-        planted = _plant_elsewhere(run, subject)
-        time.sleep(run.rest_s)
-    if losses.is_stored(run, planted[route]):
+    if losses.is_stored(run, _planted_elsewhere(run, rest_s=run.rest_s)[route]):
         raise _lost_by_its_end(run, route)
     hook = run.hook(_STORES[route])
     run.violated(
@@ -171,10 +173,10 @@ def _lost_by_its_end(run: Run, route: str) -> Lost:
     A shutdown that waits for no writer loses texts by chance, whatever a check does to the session
     and in its control as well.
     """
-    hook = run.hook(_STORES[route])
-    rule = {"turns": "MP-TURN-003", "writes": "MP-WRITE-001", "tools": "MP-TOOL-001"}[route]
-    reason = f"text that {hook} accepts is lost only where shutdown follows at once"
-    return Lost(reason, depends_on(rule))
+    reason = (
+        f"text that {run.hook(_STORES[route])} accepts is lost only if shutdown follows at once"
+    )
+    return Lost(reason, depends_on(*routes.RULES[route]))
 
 
 def _is_stored_without(run: Run, route: str, used: list[str]) -> bool:

@@ -311,7 +311,7 @@ def test_a_text_that_any_ended_process_took_with_it_is_told(judged_all, requirem
     found = judged_all(LOSES_A_LONE_SESSION, requirement)
     assert found[requirement].outcome is Outcome.UNTESTABLE, found[requirement]
     assert found["MP-PROC-010"].outcome is Outcome.FAIL
-    assert "recalled when this was shut down and it has ended" in found["MP-PROC-010"].expected
+    assert "stored in a session, recalled when it was shut down" in found["MP-PROC-010"].expected
 
 
 def test_a_loss_by_the_same_calls_without_a_fork_is_not_of_the_fork(judged):

@@ -14,6 +14,7 @@ import pytest
 from memproto import spec
 from memproto.bindings import NATIVE
 from memproto.conformance.provider import shutdown, threads
+from memproto.errors import Rejected
 from memproto.operations import OPERATIONS
 from memproto.testing.clauses import Lost, Untestable, Violation
 from memproto.testing.context import Context
@@ -262,13 +263,9 @@ class CutsItsWriterOff(Journal):
 
 class SlowBesideARecall(CutsItsWriterOff):
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        # The second write of a session that works on comes behind its first recall.
         self.is_slow = True
         return super().enrich_turn(user_message, messages)
-
-    def is_loaded(self) -> bool:
-        # The write that begins with a recall may be the first to come.
-        time.sleep(0.02)
-        return self.is_slow
 
 
 class SlowOnAnotherThread(CutsItsWriterOff):
@@ -296,5 +293,26 @@ class SlowBesideALoop(CutsItsWriterOff):
 def test_a_loss_that_an_early_shutdown_makes_is_none_of_the_threads(
     journal_run, check, provider
 ) -> None:
-    with pytest.raises(Lost, match="is lost only where shutdown follows at once"):
+    with pytest.raises(Lost, match="is lost only if shutdown follows at once"):
         check(journal_run(provider, "turns"))
+
+
+class DropsWhileItsLockIsHeld(Journal):
+    """What it refuses leaves its lock held, which keeps out each other thread, without a word."""
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        self.lock = threading.RLock()
+        super().initialize(session_key, config)
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        if not self.lock.acquire(timeout=0.05):
+            return
+        if not user_message:
+            raise Rejected("an empty turn")
+        super().on_turn_complete(user_message, assistant_response)
+        self.lock.release()
+
+
+def test_a_lock_that_a_refusal_leaves_held_is_seen_from_another_thread(journal_run) -> None:
+    with pytest.raises(Violation, match="works on every thread"):
+        threads.hooks_work_on_other_threads(journal_run(DropsWhileItsLockIsHeld, "turns"))
