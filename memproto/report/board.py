@@ -107,12 +107,11 @@ def read(paths: Iterable[Path], *, by_file: bool = False) -> list[Entry]:
         raise KitUsageError("memproto board", "no report holds a target", fix)
     # Files and targets that are alike in all of it have still one order.
     found.sort(key=_place)
-    labels = _labels(found, by_file=by_file)
-    order = sorted(range(len(found)), key=lambda at: _order(found[at][0], labels[at]))
+    labelled = zip(_labels(found, by_file=by_file), found, strict=True)
     taken: set[str] = set()
     return [
-        Entry(labels[at], f"targets/{_slug(labels[at], taken)}.html", found[at][0], found[at][2])
-        for at in order
+        Entry(label, f"targets/{_slug(label, taken)}.html", report, reply)
+        for label, (report, _, reply) in sorted(labelled, key=_order)
     ]
 
 
@@ -165,8 +164,9 @@ def _place(item: tuple[dict[str, Any], str, str]) -> tuple[Any, ...]:
     return report["side"], report["target"], stem, report["fingerprint"]
 
 
-def _order(report: dict[str, Any], label: str) -> tuple[Any, ...]:
+def _order(labelled: tuple[str, tuple[dict[str, Any], str, str]]) -> tuple[Any, ...]:
     """Providers first, by the alphabet."""
+    label, (report, _, _) = labelled
     return report["side"] == "host", label.casefold(), label
 
 

@@ -25,9 +25,8 @@ SIGNS = {
 #: Outcomes that do not tell targets apart: the rule holds, or does not concern the target.
 _SETTLED = (Outcome.PASS, Outcome.NOT_APPLICABLE, Outcome.NOT_SCORED)
 
-
-#: Targets from which on a chapter says how many hold each rule, and is folded: the table of a
-#: requirement is longer than a screen then.
+#: Targets from which on a chapter is folded, and says how many of them hold each rule: its table is
+#: longer than a screen then.
 MANY = 24
 
 #: Words of a count, and the outcomes that it counts.
@@ -139,7 +138,7 @@ def _chapter(
 
 
 def _counted(rule: str, entries: list[tuple[Shown, dict[str, Any]]]) -> dict[str, int]:
-    """Word of a count to the number of targets; those that the rule does not concern are none."""
+    """Word of a count to the number of targets, of those that the rule concerns."""
     met = Counter(rows[rule]["outcome"] for _, rows in entries if rule in rows)
     return {word: sum(met[outcome] for outcome in outcomes) for word, outcomes in _COUNTED}
 
