@@ -4,11 +4,11 @@ By how much a verdict, a turn of the registry and the fence grow, each by the th
     python benchmarks/growth.py [PART ...] [--rounds N] [--json FILE]
 
 The parts are rules, targets, latency and workers of a verdict, providers and messages of a turn,
-and fence; all of them if none is named, sized for ten minutes on two quiet cores. In each part
-the rows take turns, N times (3, unless it is said; the turns of the registry ten times as often),
-and a ratio is the median of the ratios of the rounds. Times of verdicts and turns are by the wall,
-those of the fence by the processor. The JSON is for `scripts/growth_figures.py`; a part that is
-measured replaces the one that the file had.
+and fence; all of them if none is named, sized for a quarter of an hour on two quiet cores. In each
+part the rows take turns, N times (3, unless it is said; the turns of the registry ten times as
+often), and a ratio is the median of the ratios of the rounds. Times of verdicts and turns are by
+the wall, those of the fence by the processor. The JSON is for `scripts/growth_figures.py`; a part
+that is measured replaces the one that the file had.
 """
 
 import argparse

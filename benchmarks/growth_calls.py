@@ -31,7 +31,11 @@ _SCAN = re.compile("[\x00\x01]").search
 
 @contextmanager
 def one_core() -> Iterator[None]:
-    """Keep this process on one core, so that the scheduler's choice is not what is measured."""
+    """
+    Keep this thread on one core, so that the scheduler's choice is not what is measured.
+
+    Threads that begin in the body are kept there too, and no others are.
+    """
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})
     try:
@@ -58,33 +62,32 @@ def _pools(threads: int) -> Callable[[], object]:
 @contextmanager
 def providers() -> Iterator[Part]:
     """A turn by the number of providers, beside as many calls of a pool."""
-    hosts = {count: copies.registry(count) for count in PROVIDERS}
-    base = ("pool", 1)
-    rows = [_each("pool", 1, pool(), base)]
-    for count, host in hosts.items():
-        rows.append(
-            _each("registry", count, functools.partial(host.enrich_turn, "hello", []), base)
-        )
-        rows.append(_each("pool of as many", count, _pools(count), base))
-    note = "a turn with providers that do nothing, and no messages"
+    base, note = ("pool", 1), "a turn with providers that do nothing, and no messages"
     with one_core():
+        hosts = {count: copies.registry(count) for count in PROVIDERS}
+        rows = [_each("pool", 1, pool(), base)]
+        for count, host in hosts.items():
+            turn = functools.partial(host.enrich_turn, "hello", [])
+            rows.append(_each("registry", count, turn, base))
+            rows.append(_each("pool of as many", count, _pools(count), base))
         yield Part("providers", "a pool's submit and result", note, rows, times=10)
-    for host in hosts.values():
-        host.shutdown_all()
+        for host in hosts.values():
+            host.shutdown_all()
 
 
 @contextmanager
 def messages() -> Iterator[Part]:
     """A turn by the length of the conversation."""
-    host, base = copies.registry(1), ("pool", 0)
-    rows = [_each("pool", 0, pool(), base)]
-    for count in MESSAGES:
-        turn = functools.partial(host.enrich_turn, "hello", history(count))
-        rows.append(_each("registry", count, turn, base))
+    base = ("pool", 0)
     note = "a turn with one provider that does nothing, which gets a copy of its own"
     with one_core():
+        host = copies.registry(1)
+        rows = [_each("pool", 0, pool(), base)]
+        for count in MESSAGES:
+            turn = functools.partial(host.enrich_turn, "hello", history(count))
+            rows.append(_each("registry", count, turn, base))
         yield Part("messages", "a pool's submit and result", note, rows, times=10)
-    host.shutdown_all()
+        host.shutdown_all()
 
 
 @contextmanager
