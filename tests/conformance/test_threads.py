@@ -298,7 +298,7 @@ def test_a_loss_that_an_early_shutdown_makes_is_none_of_the_threads(
 
 
 class DropsWhileItsLockIsHeld(Journal):
-    """What it refuses leaves its lock held, which keeps out each other thread, without a word."""
+    """A turn that it refuses leaves its lock held, which drops the turns of each other thread."""
 
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
         self.lock = threading.RLock()
