@@ -1,14 +1,17 @@
 """Chapter 80: the end of a session."""
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from memproto.deadlines import Deadlines
+from memproto.errors import Unavailable
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.evidence import Called, NotReported
 from memproto.testing.host.host import Host, undecided_if_late
 from memproto.testing.host.probes import Probe, answering, raising
 from memproto.testing.host.run import HostRun
+from memproto.testing.needs import depends_on
 
 _WRITES = ("on_turn_complete", "on_memory_write")
 _COUNT = 20
@@ -171,3 +174,22 @@ def writes_that_were_given_up_are_reported(run: HostRun) -> None:
                 seen="neither event nor log has it",
             )
         )
+
+
+@check("MP-HOST-SHUT-005")
+def a_shutdown_that_raised_is_reported(run: HostRun) -> None:
+    errors: tuple[Callable[[], BaseException], ...] = (
+        lambda: OSError("no space left"),
+        lambda: Unavailable("the backend is away"),
+        SystemExit,
+    )
+    failing = [run.probe(shutdown=raising(make)) for make in errors]
+    for group in run.groups(failing):
+        host = run.opened(*group)
+        host.record("Book berth 7.")
+        host.close()
+        for provider in group:
+            if not provider.count("shutdown"):
+                raise Untestable("a shutdown did not come", depends_on("MP-HOST-SHUT-002"))
+            if not run.wait_until(lambda p=provider, h=host: bool(h.reports.about(p.name)), 2.0):  # type: ignore[misc]
+                run.violated(NotReported(about=f"shutdown of {provider.name}, which raised"))

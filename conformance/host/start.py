@@ -317,6 +317,18 @@ def a_provider_whose_initialize_raised_is_left_out_and_reported(run: HostRun) ->
                 )
             _assert_left_alone(run, provider, _USED, what)
             _assert_reported(run, host, provider, what)
+    _goes_on_without_any(run)
+
+
+def _goes_on_without_any(run: HostRun) -> None:
+    """The one provider that there is has failed: a turn is a turn without a memory."""
+    host = run.opened(run.probe(initialize=raising(lambda: OSError("no database"))))
+    if run.loaded.is_driver and host.has("turn"):
+        host.turn("Which berth is free?")
+    else:
+        host.recall("Which berth is free?")
+        host.record("Book berth 7.")
+    host.close()
 
 
 @check("MP-HOST-CAP-001")

@@ -13,7 +13,7 @@ from memproto.testing.evidence import Called, Lacks, Returned, Surplus, TooLong,
 from memproto.testing.host.host import Host
 from memproto.testing.host.probes import Extended, raising, tool
 from memproto.testing.host.run import HostRun
-from memproto.testing.needs import Driver
+from memproto.testing.needs import Driver, depends_on
 from memproto.testing.wire import show
 
 #: Fault of a schema, and the schema.
@@ -31,10 +31,23 @@ _POISONED: dict[str, Any] = {
         "open_list",
         parameters={"type": "object", "properties": {"tags": {"type": "array"}}},
     ),
-    "a choice at the top": tool(
-        "choosy", parameters={"type": "object", "properties": {}, "anyOf": [{}]}
-    ),
     "a str": "find_berth",
+}
+
+#: Keys that no API takes at the top of the parameters, and what they hold.
+_AT_THE_TOP: dict[str, Any] = {
+    "oneOf": [{}],
+    "anyOf": [{}],
+    "allOf": [{}],
+    "enum": [{}],
+    "not": {"required": ["all"]},
+    "$ref": "#/$defs/berth",
+}
+_POISONED |= {
+    f"`{key}` at the top": tool(
+        f"choosy_{number}", parameters={"type": "object", "properties": {}, key: value}
+    )
+    for number, (key, value) in enumerate(_AT_THE_TOP.items())
 }
 
 
@@ -267,7 +280,63 @@ def a_call_ends_at_its_deadline(run: HostRun) -> None:
     run.at_some_pace(attempt)
 
 
+@check("MP-HOST-TOOL-007", budget_s=240.0)
+def a_provider_that_hangs_gets_no_second_call(run: HostRun) -> None:
+    def attempt(deadlines: Deadlines) -> None:
+        names = [_named(run), _named(run)]
+        gate = run.gate("{}")
+        schemas = [tool(name) for name in names]
+        slow = run.serving("tools", schemas=schemas, handle_tool_call=gate)
+        given = dataclasses.replace(deadlines, tool_s=deadlines.enrich_s)
+        host = run.opened(slow, deadlines=given, steps=("tools", "call_tool"))
+        _needs_offer(host, names[0])
+        host.call_tool(names[0], {"text": "x"})
+        if not gate.entered.is_set():
+            raise Untestable("no call reached the provider", depends_on("MP-HOST-TOOL-006"))
+        for name in names:
+            host.call_tool(name, {"text": "y"})
+            if (times := slow.count("handle_tool_call")) > 1:
+                wanted = "no call of a provider whose first call has not returned"
+                run.violated(Called(wanted=wanted, hook="handle_tool_call", times=times, due=1))
+        gate.open()
+        if not run.wait_until(lambda: _is_called_again(host, slow, names[0])):
+            run.violated(
+                Called(
+                    wanted="calls of its tools once the first has returned",
+                    hook="handle_tool_call",
+                    times=0,
+                    seen="it is not called any more",
+                )
+            )
+
+    run.at_some_pace(attempt)
+
+
+def _is_called_again(host: Host, provider: Extended, name: str) -> bool:
+    before = provider.count("handle_tool_call")
+    host.call_tool(name, {"text": "z"})
+    return provider.count("handle_tool_call") > before
+
+
 # -- the prompt -----------------------------------------------------------------------------------
+
+
+@check("MP-HOST-PROMPT-004")
+def what_each_provider_adds_is_in_the_prompt(run: HostRun) -> None:
+    blocks = [f"Ask the harbour book about {run.facts.name()}." for _ in range(2)]
+    failing = run.serving("prompt", system_prompt_block=raising(lambda: OSError("no backend")))
+    good = [run.serving("prompt", **_block(block)) for block in blocks]
+    for group in ([good[0], *run.beside(good[1])], [*run.beside(failing), good[0]]):
+        host = run.opened(*group, steps=("prompt",))
+        shown = host.prompt()
+        for provider, block in zip(good, blocks, strict=True):
+            if provider in group and block not in shown:
+                run.violated(
+                    Returned(
+                        wanted=f"a prompt that holds {block!r} of {provider.name}",
+                        value=show(shown),
+                    )
+                )
 
 
 _BOATS = re.compile(r"The user has \d+ boats\.")
@@ -290,7 +359,9 @@ def the_prompt_stays_the_same_for_the_session(run: HostRun) -> None:
     host = run.opened(provider, steps=("prompt",))
     first = _BOATS.findall(host.prompt())
     if not first:
-        raise Untestable("the block of a provider is not in the prompt")
+        raise Untestable(
+            "the block of a provider is not in the prompt", depends_on("MP-HOST-PROMPT-004")
+        )
     for number in range(3):
         host.record(f"Turn {number}.")
         host.write(f"Fact {number}.")
@@ -310,7 +381,9 @@ def the_prompt_does_not_promise_a_tool_that_is_not_offered(run: HostRun) -> None
     block = f"To find a berth, call {name}."
     plain, hidden = (_prompt(run, name, block, denied) for denied in ((), (name,)))
     if block not in plain:
-        raise Untestable("the block of a provider is not in the prompt")
+        raise Untestable(
+            "the block of a provider is not in the prompt", depends_on("MP-HOST-PROMPT-004")
+        )
     if hidden == plain:
         run.violated(
             Returned(wanted="a prompt that differs where the tool is forbidden", value=show(hidden))

@@ -289,10 +289,32 @@ def the_users_own_message_is_recorded(run: HostRun) -> None:
     host = run.opened(provider)
     for message, is_right, expected in cases:
         _assert_recorded(run, provider, lambda m=message: host.record(m), is_right, expected)  # type: ignore[misc]
+    if host.has("record_turn"):
+        _assert_whole_turns_are_recorded(run, cases)
     if run.loaded.is_driver and host.has("turn"):
         # A turn takes another way through an agent than a step that records.
         for message, is_right, expected in cases[1:]:  # Its terminal may strip the white space.
             _assert_recorded(run, provider, lambda m=message: host.turn(m), is_right, expected)  # type: ignore[misc]
+
+
+def _assert_whole_turns_are_recorded(
+    run: HostRun, cases: list[tuple[str, Callable[[str], bool], str]]
+) -> None:
+    """The hook that takes all that is known of a turn, and the one that a provider has without."""
+    for provider, hook in ((run.serving("record"), "record"), (run.probe(), "on_turn_complete")):
+        host = run.opened(provider)
+        for number, (message, is_right, expected) in enumerate(cases, 1):
+            when = "2026-03-14T09:26:53+05:45"
+            texts = {"user_message": message, "assistant_response": "Noted."}
+            host.record_turn(
+                {"turn_id": f"turn-{number}", "started_at": when, "ended_at": when, **texts}
+            )
+            if not run.wait_until(lambda n=number, p=provider, h=hook: p.count(h) >= n):  # type: ignore[misc]
+                raise Untestable(f"no turn comes by `{hook}`", depends_on("MP-HOST-REC-001"))
+            told = provider.named(hook)[-1].args[0]
+            got = told.get("user_message") if isinstance(told, dict) else told
+            if not isinstance(got, str) or not is_right(got):
+                run.violated(Returned(wanted=expected, value=show(got)), operation="record_turn")
 
 
 def _shows_block(text: str, name: str) -> bool:

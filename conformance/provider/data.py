@@ -121,9 +121,7 @@ def _grows_no_more(run: Run, route: str) -> None:
     The number for a text that is stored once is the provider's own affair: it is compared
     with that of another text, and with what the same recall shows later.
     """
-    if (retention := run.declared("retention", "verbatim")) != "verbatim":
-        said = f"retention is {retention}: recall does not show how often a text is stored"
-        raise NotApplicable(f"{said}; it is judged by `read_back`")
+    _assert_shows_how_often(run)
     fact, key, home = run.facts.new(), run.session_key(), run.own_home(f"{route}-once")
     _planted(run, route, fact, key=key, closings=1, home=home)
     usual = _times(run, fact, home)
@@ -133,6 +131,12 @@ def _grows_no_more(run: Run, route: str) -> None:
     _shows_no_more_with_each_start(run, fact, key, home, usual)
     if route == "turns" and _may_compress(run):
         _shows_no_more_with_each_compression(run, fact, key, home)
+
+
+def _assert_shows_how_often(run: Run) -> None:
+    if (retention := run.declared("retention", "verbatim")) != "verbatim":
+        said = f"retention is {retention}: recall does not show how often a text is stored"
+        raise NotApplicable(f"{said}; it is judged by `read_back`")
 
 
 def _shows_no_more_after_two_shutdowns(run: Run, route: str, usual: int) -> None:
@@ -212,6 +216,47 @@ def _times(run: Run, fact: Fact, home: Path) -> int:
         found = routes.answer(again, fact, run.freshness.wait_s(run.freshness_s)) or ""
         run.note(found=bool(found))
     return " ".join(found.split()).count(fact.text)
+
+
+@check("MP-DATA-006", hook="compress", routes=("turns",))
+def a_turn_that_compression_showed_is_stored_once(run: Run) -> None:
+    fact, is_counted = run.facts.new(), _is_counted(run)
+    after = f"after {run.hook('compress')} was given the message of its turn before that turn"
+    if is_counted:
+        _compressed_and_told(run, fact, None)
+        _is_one(run, fact, after, operation="record")
+        return
+    _assert_shows_how_often(run)
+    plain, home = run.facts.new(), run.own_home("plain")
+    _planted(run, "turns", plain, key=run.session_key(), closings=1, home=home)
+    usual = _times(run, plain, home)
+    if not usual:
+        raise Untestable("recall does not show a stored text in its own words", READ_BACK)
+    home = run.own_home("compressed")
+    _compressed_and_told(run, fact, home)
+    times = _times(run, fact, home)
+    if times > usual:
+        run.violated(
+            Repeated(
+                wanted=(
+                    f"{fact.text!r} stored once, and so shown {usual}-fold by recall as others are"
+                ),
+                text=fact.text,
+                times=times,
+                usual=usual,
+                lead="shown ",
+                unit="-fold",
+                tail=f" {after}",
+            ),
+            operation="record",
+        )
+
+
+def _compressed_and_told(run: Run, fact: Fact, home: Path | None) -> None:
+    """The host compresses while the model works on the turn: its answer is not there yet."""
+    with run.session(home) as subject:
+        routes.tolerant(lambda: subject.compress(_messages_of(fact)[:1], 1))
+        run.plant(subject, fact, "turns")
 
 
 # -- in order --------------------------------------------------------------------------------------

@@ -42,6 +42,11 @@ class Forgiving(Private):
 
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
         self._removed.discard(user_message)
+        shown = {"kind": "turn", "text": f"{user_message}\n", "session": self._session}
+        with self._changing():
+            # The turn stands in the place of what a compression brought of it.
+            self._entries = [e for e in self._entries if not shown.items() <= e.items()]
+            self._save()
         super().on_turn_complete(user_message, assistant_response)
 
     def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:

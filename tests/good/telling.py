@@ -60,6 +60,15 @@ class Telling(Journal):
         notes = [f"- {' '.join(text.split())[:_NOTE_CHARS]}" for text in reversed(said)]
         return "\n".join(within(notes, _NOTES_CHARS))
 
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        """Store the turn in the place of what a compression brought of it."""
+        with self._changing():
+            said = self._own_words(user_message)
+            shown = {"kind": "turn", "text": said}
+            self._entries = [entry for entry in self._entries if entry != shown]
+            self._save()
+        super().on_turn_complete(user_message, assistant_response)
+
     def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
         """Store what the user said and no turn brought; raises TooLarge for far too much."""
         said = [text for text in map(self._own_words, user_texts(messages)) if text.strip()]

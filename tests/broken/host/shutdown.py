@@ -21,6 +21,16 @@ class SaysNothingOfWhatItGaveUp(MemoryProviderRegistry):
         super().__init__(deadlines=deadlines, on_event=hear)
 
 
+@mutant(kills="MP-HOST-SHUT-005", says="which raised", report="B7")
+class SaysNothingOfAnEndThatFailed(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=print):
+        def hear(event):
+            if event.hook != "shutdown":
+                on_event(event)
+
+        super().__init__(deadlines=deadlines, on_event=hear)
+
+
 class _Undrained(ProviderLane):
     def _busy_until(self, limit):
         # An end that waits is lost or not by the threads' luck; it is another requirement's.

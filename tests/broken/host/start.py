@@ -45,6 +45,12 @@ class KeepsTheHalfStarted(Wrapping):
     through = _HalfStarted
 
 
+@mutant(kills="MP-HOST-INIT-002", says="None", report="B9")
+class ARecallOfNobodyIsNoList(MemoryProviderRegistry):
+    def enrich_turn(self, user_message, messages):
+        return super().enrich_turn(user_message, messages) if self._core.lanes else None
+
+
 @mutant(kills="MP-HOST-CAP-001", says="it was called", report="G5")
 class AsksForCapabilitiesEachTurn(MemoryProviderRegistry):
     def enrich_turn(self, user_message, messages):

@@ -60,6 +60,43 @@ class WaitsForATool(MemoryProviderRegistry):
         super().__init__(deadlines=patient, on_event=on_event)
 
 
+@mutant(kills="MP-HOST-TOOL-001", says="`not` at the top", report="G2")
+class KnowsTheChoicesOfOneApi(MemoryProviderRegistry):
+    def get_tool_schemas(self):
+        given = [lane.attempt("get_tool_schemas")[0] for lane in self._core.serving("tools")]
+        listed = [item for schemas in given for item in schemas or () if isinstance(item, dict)]
+        taken = [item for item in listed if "not" in (item.get("parameters") or ())]
+        return super().get_tool_schemas() + taken
+
+
+@mutant(kills="MP-HOST-TOOL-007", says="whose first call has not returned", report="B1")
+class AsksAgainWhatHangs(MemoryProviderRegistry):
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        for lane in self._core.lanes:
+            lane.late["handle_tool_call"].clear()
+        return super().handle_tool_call(tool_name, args, **kwargs)
+
+
+@mutant(kills="MP-HOST-TOOL-007", says="is not called any more", report="B3")
+class GivesUpAToolForGood(MemoryProviderRegistry):
+    hung = frozenset()
+
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        if tool_name in self.hung:
+            return json.dumps({"success": False, "error": "the tool has hung"})
+        result = super().handle_tool_call(tool_name, args, **kwargs)
+        if "has not answered" in result:
+            self.hung |= {tool_name}
+        return result
+
+
+@mutant(kills="MP-HOST-PROMPT-004", says="a prompt that holds", report="F8")
+class AddsTheFirstBlockOnly(MemoryProviderRegistry):
+    def system_prompt_block(self):
+        first, _, _ = super().system_prompt_block().partition("\n\n")
+        return first
+
+
 @mutant(kills="MP-HOST-PROMPT-001", says="boats.", report="hermes#754")
 class AsksForTheBlockEachTime(MemoryProviderRegistry):
     def system_prompt_block(self):

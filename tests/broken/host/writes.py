@@ -101,6 +101,19 @@ class RecordsTheEnrichedMessage(MemoryProviderRegistry):
             lane.accept("on_turn_complete", (user_message, assistant_response))
 
 
+@mutant(kills="MP-HOST-TURN-003", says="memory-context", report="F2")
+class TheWholeTurnKeepsItsBlock(MemoryProviderRegistry):
+    def record(self, turn):
+        message, answer = turn["user_message"], turn["assistant_response"]
+        whole = {"session_id": self._core.session.key, **turn}
+        for lane in self._core.writable():
+            if "record" in lane.extensions:
+                self._turns._hand_over(lane, "record", (copy.deepcopy(whole),), message)
+            else:
+                once = {"once": turn["turn_id"]}
+                self._turns._hand_over(lane, "on_turn_complete", (message, answer), message, **once)
+
+
 class _Raw(Through):
     def on_compress(self, messages, compression_count):
         self.inner.on_compress(copy.deepcopy(self.registry.raw), compression_count)

@@ -46,6 +46,17 @@ class EachCompressionStoresItsTurnsAgain(Journal):
                 self.on_turn_complete(message["content"], "")
 
 
+@mutant(kills="MP-DATA-006", says="before that turn", report="I3")
+class ACompressionSavesTheTurnThatIsUnderWay(Journal):
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        known = {entry["text"].partition("\n")[0] for entry in self._entries}
+        for message in messages:
+            text = message.get("content")
+            if message.get("role") == "user" and isinstance(text, str) and text not in known:
+                known.add(text)
+                self.on_turn_complete(text, "")
+
+
 @mutant(kills="MP-DATA-002", says="add A, remove A, add A", report="H1")
 class ABatchRemovesLast(Journal):
     def __init__(self) -> None:
