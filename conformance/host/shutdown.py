@@ -176,7 +176,7 @@ def writes_that_were_given_up_are_reported(run: HostRun) -> None:
         )
 
 
-@check("MP-HOST-SHUT-005")
+@check("MP-HOST-SHUT-006")
 def a_shutdown_that_raised_is_reported(run: HostRun) -> None:
     errors: tuple[Callable[[], BaseException], ...] = (
         lambda: OSError("no space left"),

@@ -21,7 +21,7 @@ class SaysNothingOfWhatItGaveUp(MemoryProviderRegistry):
         super().__init__(deadlines=deadlines, on_event=hear)
 
 
-@mutant(kills="MP-HOST-SHUT-005", says="which raised", report="B7")
+@mutant(kills="MP-HOST-SHUT-006", says="which raised", report="B7")
 class SaysNothingOfAnEndThatFailed(MemoryProviderRegistry):
     def __init__(self, *, deadlines=None, on_event=print):
         def hear(event):
