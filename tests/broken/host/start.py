@@ -203,3 +203,26 @@ class MergesPathsOfOneName(MemoryProviderRegistry):
             named.update(Path(path).name for path in paths)
             kept.append(dataclasses.replace(answer, document=tuple(paths)))
         return kept
+
+
+class _Hasty(MemoryProviderRegistry):
+    def initialize_all(self, session_key, config):
+        super().initialize_all(session_key, config)
+        own = self._core.deadlines
+        hurry = {key: getattr(own, key) / 3 for key in self.hurried}
+        self._core.deadlines = dataclasses.replace(own, **hurry)
+
+
+@mutant(kills="MP-HOST-INIT-003", says="less than it named", report="B3")
+class WaitsLessForRecallThanItSays(_Hasty):
+    hurried = ("enrich_s",)
+
+
+@mutant(kills="MP-HOST-INIT-003", says="a compression that waits", report="B3")
+class WaitsLessForCompressionThanItSays(_Hasty):
+    hurried = ("compress_s",)
+
+
+@mutant(kills="MP-HOST-INIT-003", says="a write at the exit", report="B10")
+class WaitsLessAtTheExitThanItSays(_Hasty):
+    hurried = ("shutdown_s",)

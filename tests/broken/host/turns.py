@@ -2,13 +2,15 @@
 
 import datetime as dt
 import itertools
+import threading
 import unicodedata
 import uuid
 
 from memproto.registry import MemoryProviderRegistry
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.testing.agent import Agent
 from memproto.testing.driver import ModelFailed, Turn
-from tests.broken.host.parts import Through, Wrapping
+from tests.broken.host.parts import OtherLane, Through, Wrapping
 from tests.broken.marks import mutant
 
 
@@ -273,3 +275,23 @@ class ForgetsWhenTheQueueIsSlow(MemoryProviderRegistry):
         for lane in self._core.serving("privacy"):
             lane.attempt("forget", dict(scope))
         return []
+
+
+class _TurnsFirst(ProviderLane):
+    def await_writes(self, until):
+        turns = [n for n, (hook, _) in tuple(self._accepted.items()) if hook == "on_turn_complete"]
+        while set(turns) & set(self._accepted) and self._clock.now() < until:
+            threading.Event().wait(0.005)
+        return True
+
+
+@mutant(kills="MP-HOST-PRIV-001", says="behind the mirrored write", report="G8")
+class ForgetsBehindTheTurnsAlone(OtherLane):
+    lane = _TurnsFirst
+
+
+@mutant(kills="MP-HOST-PRIV-002", says="'topic'", report="G8")
+class LeavesOutKeysOfALaterRelease(MemoryProviderRegistry):
+    def forget(self, scope):
+        known = ("user_id", "session_id")
+        return super().forget({key: scope[key] for key in known if key in scope})
