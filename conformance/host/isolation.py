@@ -147,7 +147,7 @@ def _assert_apart(run: HostRun, extension: str, hook: str, act: Callable[[Host],
     hooks: list[dict[str, Any]] = [{hook: editor}, {hook: reader}]
     if hook == "compress_notes":
         hooks = [{hook: lambda *args, do=do: do(*args) or ""} for do in (editor, reader)]
-        # What the same provider made of the messages a moment before is not there any more.
+        # Nothing of the messages that the same provider changed a moment before is there any more.
         hooks[0]["on_compress"] = _Editor()
     vandal, other = (run.serving(extension, **given) for given in hooks)
     host = run.opened(vandal, *run.beside(other))

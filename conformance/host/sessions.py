@@ -330,7 +330,7 @@ def a_session_begins_with_nothing_of_another(run: HostRun) -> None:
 
 
 def _other_texts_are_of_one_session(run: HostRun) -> None:
-    """What the memory of one user says by a tool, in the prompt or to a summary is his alone."""
+    """A memory tells one user by a tool, in the prompt or to a summary nothing of another."""
     fact, own = run.facts.several(2)
     name, called = run.label(), f"find_{run.label().replace('-', '_')}"
     told = [_told_by(run, name, called, text) for text in (fact.text, own.text)]

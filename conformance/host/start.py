@@ -1,5 +1,6 @@
 """Chapter 80: what a session begins with, and what hosts promise at its start."""
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 from memproto.deadlines import Deadlines
 from memproto.errors import Misconfigured
 from memproto.operations import EXTENSION_HOOKS, OPERATIONS
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import NotApplicable, Untestable, Violation, check
 from memproto.testing.evidence import Called, Differs, Lacks, Misordered, NotReported, Returned
 from memproto.testing.host.host import Host
 from memproto.testing.host.probes import Probe, answering, raising, tool
@@ -199,6 +200,24 @@ def _spoil(session_key: str, config: dict[str, Any]) -> None:
     """A provider that takes its config for its own."""
     for key in ("user_id", "platform", "agent_identity", "agent_context"):
         config[key] = "changed"
+
+
+@check("MP-HOST-INIT-006")
+def two_sessions_have_two_keys(run: HostRun) -> None:
+    key = run.session_key()
+    for ends in (("/a", "_a"), (" a", "-a"), ("A", "a"), (f"{'a' * 400}1", f"{'a' * 400}2")):
+        handed: list[str] = []
+        for end in ends:
+            provider = run.probe()
+            host = run.host(provider)
+            # A host that cannot have such a key refuses it.
+            with contextlib.suppress(Violation):
+                host.open(f"{key}{end}")
+                host.begin(provider)
+                handed += [call.args[0] for call in provider.named("initialize")]
+        if len(handed) == 2 and handed[0] == handed[1]:
+            wanted = f"two keys for the sessions {show(ends[0])} and {show(ends[1])} of {key!r}"
+            run.violated(Returned(wanted=wanted, value=show(handed[0])))
 
 
 # -- hooks that are promised ----------------------------------------------------------------------

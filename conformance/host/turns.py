@@ -108,6 +108,31 @@ def a_turn_whose_answer_was_refused_is_not_recorded(run: HostRun) -> None:
     _assert_only_the_next_is_recorded(run, host, provider, "a guardrail refused", step="reject")
 
 
+@check("MP-HOST-TURN-009")
+def no_provider_is_handed_an_answer_that_was_refused(run: HostRun) -> None:
+    run.needs_agent()
+    fact = run.facts.new()
+    provider = run.serving("sessions")
+    host = run.opened(provider, steps=("reject", "turn"))
+    host.model.answer = saying(fact.text)
+    host.turn("What is the code of the gate?", step="reject")
+    _answered(host, "Book berth 7.", "Berth 7 it is.")
+    if host.has("end"):
+        host.end()
+    host.close()
+    # A turn of it is for MP-HOST-TURN-005.
+    for call in (call for call in provider.calls if call.hook not in (_TURN, "record")):
+        if fact.name in repr(call.args):
+            run.violated(
+                Returned(
+                    wanted="nothing of an answer that a guardrail refused",
+                    value=show(call.args),
+                    lead=f"`{call.hook}` gets ",
+                ),
+                operation="reject",
+            )
+
+
 @check("MP-HOST-TURN-006")
 def a_turn_without_an_answer_is_not_recorded(run: HostRun) -> None:
     run.needs_agent()
@@ -315,6 +340,44 @@ def a_turn_keeps_its_id_its_author_and_its_times(run: HostRun) -> None:
         run.violated(Returned(wanted=expected, value=show(found[-1]["author"])))
     if run.loaded.is_driver and host.has("turn"):
         _each_turn_has_an_id_of_its_own(run)
+
+
+@check("MP-HOST-REC-003")
+def two_texts_are_the_users(run: HostRun) -> None:
+    provider = run.probe()
+    host = run.opened(provider, *run.beside(run.serving("record")), steps=("record_turn",))
+    relayed = {**_whole("turn-1", "relay"), "author": {"id": "relay", "is_bot": True}}
+    of_a_job = {**_whole("turn-2", "job"), "context": "cron"}
+    takes_jobs = "cron" in provider.protocol().get("contexts", ())
+    for turn in (relayed, *(() if takes_jobs else (of_a_job,)), _whole("turn-3", "ines")):
+        host.record_turn(turn)
+    words = "This is ines."
+    if not run.wait_until(lambda: any(c.args[0] == words for c in provider.named(_TURN)), 2.0):
+        raise Untestable("the turn of a user is not recorded", depends_on("MP-HOST-REC-001"))
+    if others := [call.args for call in provider.named(_TURN) if call.args[0] != words]:
+        wanted = "the turn of the user alone, and none of a bot or a job"
+        run.violated(Returned(wanted=wanted, value=show(others[0])))
+
+
+@check("MP-HOST-REC-004")
+def a_turn_names_its_session(run: HostRun) -> None:
+    provider = run.serving("record", "sessions")
+    host = run.opened(provider, steps=("turn",))
+    host.turn("Book berth 7.")
+    if host.has("switch") and not host.is_without("switch resume"):
+        host.switch("resume", run.session_key())
+        host.turn("Book berth 4.")
+    host.close()
+    if not provider.count("record"):
+        needs_promise(provider, "record")
+        raise Untestable("no turn comes by `record`", depends_on("MP-HOST-REC-001"))
+    key = ""
+    for call in provider.named("initialize", "on_session_switch", "record"):
+        if call.hook != "record":
+            key = call.args[0]
+        elif call.args[0].get("session_id") != key:
+            wanted = f"a turn of the session {key!r}"
+            run.violated(Returned(wanted=wanted, value=show(call.args[0].get("session_id"))))
 
 
 def _each_turn_has_an_id_of_its_own(run: HostRun) -> None:

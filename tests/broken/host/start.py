@@ -1,6 +1,7 @@
 """Hosts that start a session wrongly, or write in contexts in which they must not."""
 
 import dataclasses
+import re
 import types
 from pathlib import Path
 
@@ -226,3 +227,23 @@ class WaitsLessForCompressionThanItSays(_Hasty):
 @mutant(kills="MP-HOST-INIT-003", says="a write at the exit", report="B10")
 class WaitsLessAtTheExitThanItSays(_Hasty):
     hurried = ("shutdown_s",)
+
+
+class _Fitting(Through):
+    def initialize(self, session_key, config):
+        self.inner.initialize(re.sub(r"\W", "_", session_key, flags=re.ASCII), config)
+
+
+@mutant(kills="MP-HOST-INIT-006", says="two keys", report="E6")
+class MakesTheKeyFitForAFile(Wrapping):
+    through = _Fitting
+
+
+class _Cutting(Through):
+    def initialize(self, session_key, config):
+        self.inner.initialize(session_key[:64], config)
+
+
+@mutant(kills="MP-HOST-INIT-006", says="aaa", report="E6")
+class CutsTheKey(Wrapping):
+    through = _Cutting
