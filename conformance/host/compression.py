@@ -5,7 +5,7 @@ from typing import Any
 
 from memproto.deadlines import Deadlines
 from memproto.testing.clauses import check
-from memproto.testing.evidence import Called, Differs, Misordered, Returned
+from memproto.testing.evidence import Called, Differs, Misordered, Returned, TooLong
 from memproto.testing.host.host import undecided_if_late
 from memproto.testing.host.probes import Probe, answering, needs_promise, raising
 from memproto.testing.host.run import HostRun
@@ -90,3 +90,42 @@ def _assert_kept(
     if not compressed.kept:
         wanted = f"messages that are kept, since a checkpoint {came}"
         run.violated(Differs(wanted=wanted, seen="they were let go"))
+
+
+@check("MP-HOST-COMP-005")
+def no_checkpoint_holds_the_messages_of_another_context(run: HostRun) -> None:
+    run.opened(run.probe(), steps=("compress",))
+    for context in ("cron", "subagent", "flush"):
+        failing = run.serving("checkpoint", on_compress=raising(lambda: OSError("no space left")))
+        host = run.host(*run.beside(run.probe()), failing)
+        host.open(agent_context=context)
+        host.begin(failing)
+        if context in failing.protocol().get("contexts", (context,)):
+            continue  # one that the host names, or a host that opens no memory there
+        if host.compress(list(_MESSAGES)).kept:
+            wanted = f"messages that are let go in the context {context!r}"
+            run.violated(Differs(wanted=wanted, seen="they were kept for a checkpoint"))
+
+
+#: Far beyond what any summary has room for.
+_HUGE = 2_000_000
+
+
+@check("MP-HOST-COMP-006")
+def what_a_provider_adds_to_a_summary_is_cut(run: HostRun) -> None:
+    line = "The user has a boat.\n"
+    notes = line * (_HUGE // len(line))
+    provider = run.serving("compress_notes", compress_notes=_noting(notes))
+    host = run.opened(provider, steps=("compress",))
+    asked = len(host.compress(list(_MESSAGES)).asked)
+    if not provider.count("compress_notes"):
+        needs_promise(provider, "compress_notes")
+    if asked > _HUGE // 10:
+        run.violated(
+            TooLong(
+                wanted=f"fewer than {_HUGE // 10:,} characters",
+                chars=asked,
+                limit=_HUGE // 10,
+                tail=f" of {_HUGE:,}",
+            )
+        )

@@ -129,7 +129,45 @@ def no_party_sees_messages_that_another_one_changed(run: HostRun) -> None:
         _assert_unseen(run, recall, conversation, editor, reader)
     for _ in range(2 if host.has("compress") else 0):
         _assert_unseen(run, lambda: host.compress(plain), plain, editor, reader)
+    _assert_apart(run, "compress_notes", "compress_notes", lambda host: host.compress(plain))
+    _assert_apart(run, "sessions", "on_session_end", _ends)
     run.needs_also("compress")
+
+
+def _ends(host: Host) -> None:
+    if host.has("end") and host.has("turn"):
+        host.turn("Hello.")
+        host.end()
+
+
+def _assert_apart(run: HostRun, extension: str, hook: str, act: Callable[[Host], Any]) -> None:
+    """One provider rewrites the messages that it gets by `hook`; the other does not see that."""
+    editor, reader = _Editor(), _Reader(run.scale)
+    reader.after = editor.edited
+    hooks: list[dict[str, Any]] = [{hook: editor}, {hook: reader}]
+    if hook == "compress_notes":
+        hooks = [{hook: lambda *args, do=do: do(*args) or ""} for do in (editor, reader)]
+        # Nothing of the messages that the same provider changed a moment before is there any more.
+        hooks[0]["on_compress"] = _Editor()
+    vandal, other = (run.serving(extension, **given) for given in hooks)
+    host = run.opened(vandal, *run.beside(other))
+    if not host.has("compress" if hook == "compress_notes" else "end"):
+        return
+    act(host)
+    run.wait_until(lambda: len(editor.seen) + len(reader.seen) > len(run.beside(other)), 2.0)
+    for who, seen in (("the other provider", reader.seen), ("the same provider", editor.seen)):
+        if found := [message for messages in seen for message in messages if _is_edited(message)]:
+            run.violated(
+                Changed(
+                    wanted=f"{who} gets by `{hook}` the messages as the agent has them",
+                    subject="argument",
+                    difference=f"one of them is {show(found[0])}",
+                )
+            )
+
+
+def _is_edited(message: dict[str, Any]) -> bool:
+    return "Obey." in str(message.get("content"))
 
 
 def _conversation() -> list[dict[str, Any]]:
@@ -386,6 +424,7 @@ def _with_more_to_report(run: HostRun, fact: Fact) -> Iterator[Host]:
         with contextlib.suppress(Violation):
             host.call_tool(name, {"text": fact.text})
     yield host
+    yield _with_failing_extensions(run, fact)
     if run.takes("deadlines"):
         pace = Deadlines(enrich_s=0.3 * run.scale)
         host = run.opened(run.probe(enrich_turn=run.gate("Too late.")), deadlines=pace)
@@ -393,3 +432,55 @@ def _with_more_to_report(run: HostRun, fact: Fact) -> Iterator[Host]:
         with contextlib.suppress(HostLate):
             host.recall(fact.text)
         yield host
+        yield _with_writes_that_are_given_up(run, fact)
+
+
+#: Hooks of extensions that get words of the user.
+_TOLD = (
+    "on_turn_start",
+    "record",
+    "queue_prefetch",
+    "on_delegation",
+    "on_compress",
+    "compress_notes",
+    "on_session_end",
+)
+
+
+def _with_failing_extensions(run: HostRun, fact: Fact) -> Host:
+    """A host whose provider raises in each hook of an extension that gets the user's words."""
+
+    def cannot(*args: Any, **kwargs: Any) -> Any:
+        raise ValueError(f"cannot take {fact.text!r}")
+
+    extensions = ("turns", "record", "prewarm", "delegation", "compress_notes", "sessions")
+    provider = run.serving(*extensions, **dict.fromkeys(_TOLD, cannot))
+    host = run.opened(provider)
+    acts: tuple[tuple[str, Callable[[], Any]], ...] = (
+        ("turn", lambda: host.turn(fact.text)),
+        ("delegate", lambda: host.delegate(fact.text, fact.text, run.session_key())),
+        ("compress", lambda: host.compress([{"role": "user", "content": fact.text}])),
+        ("end", host.end),
+    )
+    for step, act in acts:
+        # An exception that the host raises here is for MP-HOST-ISO-001.
+        with contextlib.suppress(Violation):
+            if host.has(step):
+                act()
+    with contextlib.suppress(Violation):
+        host.close()
+    return host
+
+
+def _with_writes_that_are_given_up(run: HostRun, fact: Fact) -> Host:
+    """A host that is left while its provider hangs in a write, and others wait behind it."""
+    gate = run.gate()
+    provider = run.probe(on_turn_complete=gate)
+    host = run.opened(provider, deadlines=Deadlines(shutdown_s=0.3 * run.scale))
+    for _ in range(3):
+        host.record(fact.text, fact.text)
+    gate.entered.wait(5.0 * run.scale)
+    # A host that waits all the same is for MP-HOST-SHUT-003.
+    with contextlib.suppress(Violation):
+        host.close()
+    return host

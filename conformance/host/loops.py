@@ -1,5 +1,6 @@
 """Chapter 80: registries and event loops."""
 
+import copy
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,33 @@ _HOOKS = (
     "on_turn_complete",
     "on_compress",
     "shutdown",
+)
+
+#: Hooks of extensions, and what they answer.
+_ASKED: dict[str, Any] = {
+    "get_tool_schemas": [tool("find_berth")],
+    "handle_tool_call": "{}",
+    "system_prompt_block": "",
+    "on_turn_start": None,
+    "queue_prefetch": None,
+    "compress_notes": "",
+    "backup_paths": [],
+    "forget": {"removed": 0, "pending": 0},
+    "on_delegation": None,
+    "on_session_end": None,
+    "on_session_switch": None,
+}
+
+_SERVED = (
+    "tools",
+    "prompt",
+    "turns",
+    "prewarm",
+    "compress_notes",
+    "backup",
+    "privacy",
+    "delegation",
+    "sessions",
 )
 
 #: Long enough for a loop that nothing holds, on a loaded machine.
@@ -58,12 +86,12 @@ def the_loop_goes_on_while_a_provider_works(run: HostRun) -> None:
     loop = run.host().driver.loop
     if loop is None:
         raise NotApplicable("none of its methods is a coroutine")
-    hooks = {hook: _Looking(hook, held, run.scale) for hook in (*_HOOKS, "handle_tool_call")}
-    provider = Extended(run.label(), ("tools",), [tool("find_berth")], **hooks)
+    hooks = {hook: _Looking(hook, held, run.scale) for hook in (*_HOOKS, *_ASKED)}
+    provider = Extended(run.label(), _SERVED, [tool("find_berth")], **hooks)
     host = run.host(provider)
     for look in hooks.values():
         look.turn = host.driver.loop.submit
-    _use(host)
+    _use(run, host)
     for hook, is_held in held.items():
         if is_held:
             run.violated(
@@ -85,19 +113,29 @@ class _Looking:
         self._held = held
         self._wait_s = _TURN_S * scale
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         turned = threading.Event()
         self.turn(turned.set)
         self._held[self._hook] = not turned.wait(self._wait_s)
-        return "{}" if self._hook == "handle_tool_call" else None
+        return copy.deepcopy(_ASKED.get(self._hook))
 
 
-def _use(host: Host) -> None:
+def _use(run: HostRun, host: Host) -> None:
     host.open()
-    host.recall("What was noted?")
+    host.turn("What was noted?") if host.has("turn") else host.recall("What was noted?")
     host.record("One turn.")
     host.write("The harbour opens at six.")
     host.offer()
-    if host.has("call_tool"):
-        host.call_tool("find_berth", {"text": "x"})
+    acts: tuple[tuple[str, Callable[[], Any]], ...] = (
+        ("call_tool", lambda: host.call_tool("find_berth", {"text": "x"})),
+        ("prompt", host.prompt),
+        ("backup_paths", host.backup_paths),
+        ("forget", lambda: host.forget({})),
+        ("delegate", lambda: host.delegate("Find a berth.", "Berth 7.", run.session_key())),
+        ("switch", lambda: host.switch("new", run.session_key())),
+        ("end", host.end),
+    )
+    for step, act in acts:
+        if host.has(step):
+            act()
     host.close()

@@ -103,35 +103,47 @@ def a_stuck_provider_is_not_asked_again_until_it_returns(run: HostRun) -> None:
                 seen="it is not asked any more",
             )
         )
-    _takes_part_after_an_error(run)
+    for make, times in _ENDINGS:
+        _takes_part_after_an_error(run, make, times)
 
 
-def _takes_part_after_an_error(run: HostRun) -> None:
-    """A call that ended by an exception has returned as well."""
+#: One error that ends a program, and errors one after the other, as of a backend that is away.
+_ENDINGS: tuple[tuple[type[BaseException], int], ...] = (
+    (OSError, 1),
+    (SystemExit, 1),
+    (GeneratorExit, 1),
+    (OSError, 6),
+)
+
+
+def _takes_part_after_an_error(run: HostRun, make: type[BaseException], times: int) -> None:
+    """A call that ended by an exception has returned as well, and so has each of several."""
     asked: list[str] = []
 
     def act(user_message: str, messages: list[dict[str, Any]]) -> str:
         asked.append(user_message)
-        if len(asked) == 1:
-            raise OSError("the backend is away")
+        if len(asked) <= times:
+            raise make("the backend is away")
         return "Noted."
 
     host = run.opened(run.probe(enrich_turn=act), *run.beside(run.probe()))
     try:
-        host.recall("Which berth is free?")
+        for number in range(times):
+            host.recall(f"Which berth is free on day {number}?")
     except Violation as found:
         if not isinstance(found.evidence, Raised):
             raise
         reason = "recall raises what its provider raised"
         raise Untestable(reason, depends_on("MP-HOST-ISO-001")) from None
+    before, name = len(asked), make.__name__
     host.recall("And which one tomorrow?")
-    if len(asked) == 1:
+    if before < times or len(asked) == before:
         run.violated(
             Called(
-                wanted="it is asked again in the turn after the one in which it raised",
+                wanted=f"it is asked again in the turn after the one in which it raised {name}",
                 hook="enrich_turn",
-                times=1,
-                due=2,
+                times=len(asked),
+                due=times + 1,
                 seen="it is not asked any more",
             )
         )

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from memproto.testing.evidence import Called, Misordered, Returned
 from memproto.testing.facts import Fact
 from memproto.testing.host.host import Host
 from memproto.testing.host.model import plain
-from memproto.testing.host.probes import Extended, Probe, ReceivedCall, answering
+from memproto.testing.host.probes import Extended, Probe, ReceivedCall, answering, tool
 from memproto.testing.host.run import HostRun
 from memproto.testing.host.words import UNUSUAL
 from memproto.testing.needs import depends_on
@@ -325,6 +326,43 @@ def a_session_begins_with_nothing_of_another(run: HostRun) -> None:
     guest = run.host(other)
     guest.open(user_id=f"{run.config()['user_id']}-guest")
     knows_nothing((guest, other), "a session of another user")
+    _other_texts_are_of_one_session(run)
+
+
+def _other_texts_are_of_one_session(run: HostRun) -> None:
+    """A memory tells one user by a tool, in the prompt or to a summary nothing of another."""
+    fact, own = run.facts.several(2)
+    name, called = run.label(), f"find_{run.label().replace('-', '_')}"
+    told = [_told_by(run, name, called, text) for text in (fact.text, own.text)]
+    for place, text in told[1].items():
+        if fact.stands_in(text):
+            expected = f"in {place} of another user nothing of the session before"
+            run.violated(Returned(wanted=expected, value=show(text)), operation="turn")
+
+
+def _told_by(run: HostRun, name: str, called: str, text: str) -> dict[str, str]:
+    """The texts that a provider of that name has to say in a session, as the model gets them."""
+    provider = Extended(
+        name,
+        ("tools", "prompt", "compress_notes"),
+        [tool(called)],
+        handle_tool_call=lambda *args: json.dumps({"found": text}),
+        system_prompt_block=lambda: text,
+        compress_notes=lambda messages: text,
+    )
+    host = run.host(provider)
+    host.open(user_id=f"{run.config()['user_id']}-{run.session_key()}")
+    told: dict[str, str] = {}
+    if host.has("prompt"):
+        told["the prompt"] = host.prompt()
+    if host.has("tools") and host.has("call_tool"):
+        host.tools()
+        told["the result of a tool"] = str(host.call_tool(called, {"text": "x"}))
+    if host.has("compress"):
+        messages = [{"role": "user", "content": "Hello."}]
+        told["the text for a summary"] = str(host.compress(messages).asked)
+    host.close()
+    return told
 
 
 def _assert_knows_nothing(

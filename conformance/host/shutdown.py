@@ -7,7 +7,7 @@ from typing import Any
 from memproto.deadlines import Deadlines
 from memproto.errors import Unavailable
 from memproto.testing.clauses import Untestable, check
-from memproto.testing.evidence import Called, NotReported
+from memproto.testing.evidence import Called, Differs, NotReported
 from memproto.testing.host.host import Host, undecided_if_late
 from memproto.testing.host.probes import Probe, answering, raising
 from memproto.testing.host.run import HostRun
@@ -174,6 +174,40 @@ def writes_that_were_given_up_are_reported(run: HostRun) -> None:
                 seen="neither event nor log has it",
             )
         )
+
+
+#: Number of sessions, one after the other, that are compared with as many before them.
+_SESSIONS = 16
+
+
+@check("MP-HOST-SHUT-005")
+def no_thread_is_left_with_each_session(run: HostRun) -> None:
+    # The first ones may start what sessions share.
+    before = _threads_after(run, _SESSIONS)
+    _threads_after(run, _SESSIONS)
+
+    def left() -> int:
+        return len(_threads() - before)
+
+    # One thread for each of them is more than any of what they share grows by.
+    if not run.wait_until(lambda: left() < _SESSIONS):
+        seen = f"{left()} more threads after {_SESSIONS} more sessions"
+        run.violated(Differs(wanted="no thread that a session leaves behind", seen=seen))
+
+
+def _threads_after(run: HostRun, count: int) -> set[threading.Thread]:
+    """Threads that are there when so many sessions have come and gone."""
+    for _ in range(count):
+        host = run.opened(run.probe(enrich_turn=answering("Noted.")))
+        if host.has("turn"):
+            host.turn("What was noted?")
+        host.close()
+    return _threads()
+
+
+def _threads() -> set[threading.Thread]:
+    """Threads that are none of the kit's own."""
+    return {thread for thread in threading.enumerate() if not thread.name.startswith("kit-")}
 
 
 @check("MP-HOST-SHUT-006")

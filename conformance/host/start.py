@@ -1,5 +1,7 @@
 """Chapter 80: what a session begins with, and what hosts promise at its start."""
 
+import contextlib
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -7,7 +9,7 @@ from typing import Any
 from memproto.deadlines import Deadlines
 from memproto.errors import Misconfigured
 from memproto.operations import EXTENSION_HOOKS, OPERATIONS
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import NotApplicable, Untestable, Violation, check
 from memproto.testing.evidence import Called, Differs, Lacks, Misordered, NotReported, Returned
 from memproto.testing.host.host import Host
 from memproto.testing.host.probes import Probe, answering, raising, tool
@@ -50,6 +52,7 @@ def the_config_holds_what_is_promised(run: HostRun) -> None:
     _assert_seconds(run, config["deadlines"])
     if run.takes("deadlines"):
         _assert_are_kept(run)
+        run.at_some_pace(lambda deadlines: _assert_are_waited_for(run, deadlines))
     for other in run.beside(run.probe()):
         run.opened(run.probe(initialize=_empty), other).begin(other)
         _assert_is_whole(run, _config(run, other), ", where another provider empties its own")
@@ -99,6 +102,64 @@ def _assert_are_kept(run: HostRun) -> None:
             run.violated(Returned(wanted=expected, value=show(named[key])))
 
 
+#: Share of a deadline after which a provider answers that goes by it, and of that of the exit, a
+#: part of which a host may keep back.
+_SHARE, _SHARE_OF_EXIT = 0.6, 0.4
+
+
+class _GoingBy:
+    """
+    A hook that takes a share of the deadline that its host named, and answers.
+
+    Attributes:
+        has_answered: Set once it has.
+
+    """
+
+    def __init__(self, key: str, share: float, answer: Any = None) -> None:
+        self.key = key
+        self.config: dict[str, Any] = {}
+        self.has_answered = threading.Event()
+        self._share, self._answer = share, answer
+
+    def __call__(self, *args: Any) -> Any:
+        named = self.config.get("deadlines", {}).get(self.key) or 0.0
+        threading.Event().wait(named * self._share)
+        self.has_answered.set()
+        return self._answer
+
+
+def _assert_are_waited_for(run: HostRun, deadlines: Deadlines) -> None:
+    """A host waits as long as it says: a provider that goes by it is heard, and has ended."""
+    recall = _GoingBy("enrich_s", _SHARE, "Noted.")
+    read = _GoingBy("compress_s", _SHARE)
+    store = _GoingBy("shutdown_s", _SHARE_OF_EXIT)
+    hooks = {"enrich_turn": recall, "on_compress": read, "on_turn_complete": store}
+
+    def learn(session_key: str, config: dict[str, Any]) -> None:
+        for hook in hooks.values():
+            hook.config = config
+
+    provider = run.probe(initialize=learn, **hooks)
+    host = run.opened(provider, deadlines=deadlines)
+    if "Noted." not in host.recall("What was noted?").values():
+        _is_not_waited_for(run, recall, "the answer of a provider")
+    if host.has("compress"):
+        host.offer()
+        if provider.count("on_compress") and not read.has_answered.is_set():
+            _is_not_waited_for(run, read, "a compression that waits for a provider")
+    host.record("One turn.")
+    host.close()
+    if provider.count("on_turn_complete") and not store.has_answered.is_set():
+        _is_not_waited_for(run, store, "a write at the exit of a provider")
+
+
+def _is_not_waited_for(run: HostRun, hook: _GoingBy, what: str) -> None:
+    named = hook.config.get("deadlines", {}).get(hook.key)
+    wanted = f"{what} that goes by `{hook.key}`, {show(named)}"
+    run.violated(Differs(wanted=wanted, seen="the host waited for less than it named"))
+
+
 def _assert_seconds(run: HostRun, deadlines: Any) -> None:
     is_dict = isinstance(deadlines, dict) and bool(deadlines)
     if not is_dict or not all(isinstance(item, int | float | None) for item in deadlines.values()):
@@ -139,6 +200,24 @@ def _spoil(session_key: str, config: dict[str, Any]) -> None:
     """A provider that takes its config for its own."""
     for key in ("user_id", "platform", "agent_identity", "agent_context"):
         config[key] = "changed"
+
+
+@check("MP-HOST-INIT-006")
+def two_sessions_have_two_keys(run: HostRun) -> None:
+    key = run.session_key()
+    for ends in (("/a", "_a"), (" a", "-a"), ("A", "a"), (f"{'a' * 400}1", f"{'a' * 400}2")):
+        handed: list[str] = []
+        for end in ends:
+            provider = run.probe()
+            host = run.host(provider)
+            # A host that cannot have such a key refuses it.
+            with contextlib.suppress(Violation):
+                host.open(f"{key}{end}")
+                host.begin(provider)
+                handed += [call.args[0] for call in provider.named("initialize")]
+        if len(handed) == 2 and handed[0] == handed[1]:
+            wanted = f"two keys for the sessions {show(ends[0])} and {show(ends[1])} of {key!r}"
+            run.violated(Returned(wanted=wanted, value=show(handed[0])))
 
 
 # -- hooks that are promised ----------------------------------------------------------------------

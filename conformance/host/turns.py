@@ -3,11 +3,11 @@
 import contextlib
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from memproto.testing.clauses import Untestable, check
+from memproto.testing.clauses import Untestable, Violation, check
 from memproto.testing.evidence import Called, Misordered, Returned
 from memproto.testing.host.host import Host
 from memproto.testing.host.model import failing_model, repeated, saying
@@ -21,6 +21,19 @@ _TURN = "on_turn_complete"
 
 #: A write is held so long, for what should wait behind it to overtake it.
 _HOLD_S = 1.0
+
+#: As long as a write waits for a host that does not wait for it to forget.
+_QUEUED_S = 0.4
+
+#: Hooks of the lane of the writes, and the words for one that waits.
+_WAITING = {
+    _TURN: "turn",
+    "on_memory_write": "mirrored write",
+    "record": "recorded turn",
+    "on_delegation": "delegation",
+}
+
+_SERVED_BY = {"record": ("record",), "on_delegation": ("delegation",)}
 
 _NEVER_CALLED = "`forget` of the provider is not called"
 
@@ -93,6 +106,31 @@ def a_turn_whose_answer_was_refused_is_not_recorded(run: HostRun) -> None:
     host.model.answer = saying("The code of the gate is 4711.")
     host.turn("What is the code of the gate?", step="reject")
     _assert_only_the_next_is_recorded(run, host, provider, "a guardrail refused", step="reject")
+
+
+@check("MP-HOST-TURN-009")
+def no_provider_is_handed_an_answer_that_was_refused(run: HostRun) -> None:
+    run.needs_agent()
+    fact = run.facts.new()
+    provider = run.serving("sessions")
+    host = run.opened(provider, steps=("reject", "turn"))
+    host.model.answer = saying(fact.text)
+    host.turn("What is the code of the gate?", step="reject")
+    _answered(host, "Book berth 7.", "Berth 7 it is.")
+    if host.has("end"):
+        host.end()
+    host.close()
+    # A turn of it is for MP-HOST-TURN-005.
+    for call in (call for call in provider.calls if call.hook not in (_TURN, "record")):
+        if fact.name in repr(call.args):
+            run.violated(
+                Returned(
+                    wanted="nothing of an answer that a guardrail refused",
+                    value=show(call.args),
+                    lead=f"`{call.hook}` gets ",
+                ),
+                operation="reject",
+            )
 
 
 @check("MP-HOST-TURN-006")
@@ -304,6 +342,44 @@ def a_turn_keeps_its_id_its_author_and_its_times(run: HostRun) -> None:
         _each_turn_has_an_id_of_its_own(run)
 
 
+@check("MP-HOST-REC-003")
+def two_texts_are_the_users(run: HostRun) -> None:
+    provider = run.probe()
+    host = run.opened(provider, *run.beside(run.serving("record")), steps=("record_turn",))
+    relayed = {**_whole("turn-1", "relay"), "author": {"id": "relay", "is_bot": True}}
+    of_a_job = {**_whole("turn-2", "job"), "context": "cron"}
+    takes_jobs = "cron" in provider.protocol().get("contexts", ())
+    for turn in (relayed, *(() if takes_jobs else (of_a_job,)), _whole("turn-3", "ines")):
+        host.record_turn(turn)
+    words = "This is ines."
+    if not run.wait_until(lambda: any(c.args[0] == words for c in provider.named(_TURN)), 2.0):
+        raise Untestable("the turn of a user is not recorded", depends_on("MP-HOST-REC-001"))
+    if others := [call.args for call in provider.named(_TURN) if call.args[0] != words]:
+        wanted = "the turn of the user alone, and none of a bot or a job"
+        run.violated(Returned(wanted=wanted, value=show(others[0])))
+
+
+@check("MP-HOST-REC-004")
+def a_turn_names_its_session(run: HostRun) -> None:
+    provider = run.serving("record", "sessions")
+    host = run.opened(provider, steps=("turn",))
+    host.turn("Book berth 7.")
+    if host.has("switch") and not host.is_without("switch resume"):
+        host.switch("resume", run.session_key())
+        host.turn("Book berth 4.")
+    host.close()
+    if not provider.count("record"):
+        needs_promise(provider, "record")
+        raise Untestable("no turn comes by `record`", depends_on("MP-HOST-REC-001"))
+    key = ""
+    for call in provider.named("initialize", "on_session_switch", "record"):
+        if call.hook != "record":
+            key = call.args[0]
+        elif call.args[0].get("session_id") != key:
+            wanted = f"a turn of the session {key!r}"
+            run.violated(Returned(wanted=wanted, value=show(call.args[0].get("session_id"))))
+
+
 def _each_turn_has_an_id_of_its_own(run: HostRun) -> None:
     """The ids that an agent makes, in one session and in the next one."""
     provider = run.serving("record", "sessions")
@@ -401,10 +477,16 @@ def _nothing_is_prepared_for_the_session_that_was_left(run: HostRun) -> None:
 
 @check("MP-HOST-PRIV-001")
 def what_waits_is_stored_before_it_is_forgotten(run: HostRun) -> None:
+    for hook in _WAITING:
+        _is_stored_before(run, hook)
+
+
+def _is_stored_before(run: HostRun, hook: str) -> None:
+    """A write by `hook` waits in the queue when its provider is to forget."""
     stored, asked, early = threading.Event(), threading.Event(), []
 
     def store(*args: Any) -> None:
-        asked.wait(_HOLD_S * run.scale)
+        asked.wait(_QUEUED_S * run.scale)
         stored.set()
 
     def forget(scope: Any) -> dict[str, int]:
@@ -412,18 +494,44 @@ def what_waits_is_stored_before_it_is_forgotten(run: HostRun) -> None:
         asked.set()
         return {"removed": 1, "pending": 0}
 
-    provider = run.serving("privacy", on_turn_complete=store, forget=forget)
+    hooks: dict[str, Any] = {hook: store, "forget": forget}
+    provider = run.serving("privacy", *_SERVED_BY.get(hook, ()), **hooks)
     host = run.opened(provider, steps=("forget",))
-    host.record("My boat is the Ondine.")
+    if not _is_made(run, host, hook):
+        return
     host.forget({})
     if not early:
         raise Untestable(_NEVER_CALLED, depends_on("MP-HOST-INIT-005"))
-    if early[0]:
+    # A write that never comes is for the requirement on it.
+    if early[0] and run.wait_until(lambda: provider.count(hook) > 0, 2.0):
+        what = _WAITING[hook]
         run.violated(
             Misordered(
-                wanted="`forget` behind the turn before it", seen="it came before that was stored"
+                wanted=f"`forget` behind the {what} before it",
+                seen=f"it came before that was stored, by `{hook}`",
             )
         )
+
+
+def _is_made(run: HostRun, host: Host, hook: str) -> bool:
+    """Have a write of this kind made; False if the host makes none."""
+    step, write = {
+        _TURN: ("record", lambda: host.record("My boat is the Ondine.")),
+        "record": ("record_turn", lambda: host.record_turn(_whole("turn-1", "ines"))),
+        "on_memory_write": (
+            "write_memory",
+            lambda: host.mirror("add", "memory", "The boat is the Ondine."),
+        ),
+        "on_delegation": (
+            "delegate",
+            lambda: host.delegate("Find the boat.", "It is the Ondine.", run.session_key()),
+        ),
+    }[hook]
+    # A turn of two texts is made in any case: a driver without the step is told so.
+    if hook != _TURN and not host.has(step):
+        return False
+    write()
+    return True
 
 
 @check("MP-HOST-PRIV-002")
@@ -447,4 +555,19 @@ def no_more_is_forgotten_than_was_asked_for(run: HostRun) -> None:
             # A narrower one, as of a host that names its user in each, forgets no more.
             if not isinstance(got, dict) or not scope.items() <= got.items():
                 wanted = f"the scope {show(scope)} for each of {len(providers)} providers"
+                run.violated(Returned(wanted=wanted, value=show(got)))
+    _a_key_of_a_later_release_is_kept(run, host, providers)
+
+
+def _a_key_of_a_later_release_is_kept(run: HostRun, host: Host, providers: Sequence[Probe]) -> None:
+    """A host that does not know a key refuses the scope, or hands it over with all its keys."""
+    scope = {"user_id": str(run.config()["user_id"]), "topic": "harbour"}
+    before = [provider.count("forget") for provider in providers]
+    with contextlib.suppress(Violation):
+        host.forget(dict(scope))
+    for provider, count in zip(providers, before, strict=True):
+        for call in provider.named("forget")[count:]:
+            got = call.args[0]
+            if not isinstance(got, dict) or not scope.items() <= got.items():
+                wanted = f"the scope {show(scope)}, or no call"
                 run.violated(Returned(wanted=wanted, value=show(got)))

@@ -22,6 +22,9 @@ _BURST = 300
 #: Characters of a text that nobody may cut: a page that somebody pasted.
 _LONG_CHARS = 6_000
 
+#: Writes that fail one after the other.
+_FAILURES = 6
+
 #: Seconds that a queue may need which nothing holds up.
 _GOES_ON_S = 5.0
 
@@ -105,6 +108,8 @@ def writes_come_in_order_and_one_at_a_time(run: HostRun) -> None:
         for name in _WRITES:
             _goes_on_after(run, make, name)
         _goes_on_after_others(run, make)
+        _goes_on_after_a_whole_turn(run, make)
+    _goes_on_after_many(run)
     _tells_of_what_it_drops(run)
     # Last, since a host that waits for a write is left in it.
     _a_delegation_waits_for_its_turn(run)
@@ -141,6 +146,62 @@ def _goes_on_after(run: HostRun, make: type[BaseException], hook: str) -> None:
         run.violated(
             Misordered(
                 wanted=f"the writes behind one that raised {make.__name__}",
+                calls=tuple(order),
+                due=tuple(expected),
+                seen=_difference(expected, order),
+            )
+        )
+
+
+def _goes_on_after_a_whole_turn(run: HostRun, make: type[BaseException]) -> None:
+    """The same for turns that are handed over with all that is known of them."""
+    provider = run.serving("record", record=_FirstRaises(make))
+    host = run.opened(provider)
+    if not host.has("record_turn"):
+        return
+    for number in range(3):
+        host.record_turn(
+            {
+                "turn_id": f"turn-{number}",
+                "started_at": "2026-03-14T09:26:53+05:45",
+                "ended_at": "2026-03-14T09:27:10+05:45",
+                "user_message": f"Turn {number}.",
+                "assistant_response": "Noted.",
+            }
+        )
+
+    def last_came() -> bool:
+        return any(call.args[0].get("turn_id") == "turn-2" for call in provider.named("record"))
+
+    # One that hands over no whole turns is for MP-HOST-REC-001.
+    if not run.wait_until(last_came, _GOES_ON_S) and provider.count("record"):
+        wanted = f"the turns behind one whose `record` raised {make.__name__}"
+        run.violated(Called(wanted=wanted, hook="record", times=provider.count("record"), due=3))
+
+
+def _goes_on_after_many(run: HostRun) -> None:
+    """A backend that is away for a while costs the writes of that while, and no later one."""
+    expected = [f"Turn {number}." for number in range(2 * _FAILURES)]
+    failing = set(expected[:_FAILURES])
+
+    def store(user_message: str, assistant_response: str) -> None:
+        if user_message in failing:
+            raise OSError("the backend is away")
+
+    provider = run.probe(on_turn_complete=store)
+    host = run.opened(provider)
+    for text in expected:
+        host.record(text)
+
+    def told() -> list[str]:
+        """The turns in the order in which they came first: one that raised may come again."""
+        return list(dict.fromkeys(call.args[0] for call in provider.named("on_turn_complete")))
+
+    run.wait_until(lambda: told() == expected, _GOES_ON_S)
+    if (order := told()) != expected:
+        run.violated(
+            Misordered(
+                wanted=f"the turns behind {_FAILURES} that raised OSError",
                 calls=tuple(order),
                 due=tuple(expected),
                 seen=_difference(expected, order),

@@ -372,9 +372,12 @@ class MemoryProviderRegistry:
 
         All at once; returns when all have returned, after `Deadlines.compress_s` at the latest.
         Gives None if the messages may go, and `CompressRefused` if a provider that serves
-        `checkpoint` raised or has not returned: the host keeps them then, and tells the user.
+        `checkpoint` raised or has not returned: the host keeps them then, and tells the user. In a
+        context in which no write hook is called, no such provider is asked.
         """
-        lanes = self._core.lanes
+        # A session in which no write hook is called stores nothing, and asks for no checkpoint.
+        asks_all = self._core.writes_are_called
+        lanes = [item for item in self._core.lanes if asks_all or not item.stops_compression]
         if not lanes or self._core.is_elsewhere():
             return None
         gather = self._core.gather(self._core.deadlines.compress_s)

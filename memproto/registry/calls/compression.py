@@ -41,7 +41,7 @@ def _refusal(lanes: Sequence[ProviderLane], calls: Sequence[HookCall]) -> Compre
     reasons = {
         lane.label: reason
         for lane in lanes
-        if "checkpoint" in lane.extensions and (reason := _not_stored(made.get(lane)))
+        if lane.stops_compression and (reason := _not_stored(made.get(lane)))
     }
     return CompressRefused(MappingProxyType(reasons)) if reasons else None
 

@@ -274,6 +274,11 @@ class ProviderLane:
         for hook, count in lost.items():
             self.tell(hook, "abandoned", lost=count)
 
+    @property
+    def stops_compression(self) -> bool:
+        """True if the provider may ask the host to keep messages."""
+        return "checkpoint" in self.extensions
+
     # -- waiting for writes -------------------------------------------------------------------
 
     @property

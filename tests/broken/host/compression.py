@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from memproto.deadlines import Deadlines
+from memproto.deadlines import Deadlines, Limits
 from memproto.fence import build_memory_context_block, parse_memory_context
 from memproto.registry import MemoryProviderRegistry
 from tests.broken.marks import mutant
@@ -41,3 +41,19 @@ class TakesTheLastNotesOnly(MemoryProviderRegistry):
     def compress_notes(self, messages):
         last = parse_memory_context(super().compress_notes(messages))[-1:]
         return build_memory_context_block(last)
+
+
+@mutant(kills="MP-HOST-COMP-005", says="in the context 'cron'", report="F6")
+class KeepsTheMessagesOfAJob(MemoryProviderRegistry):
+    def on_compress(self, messages, compression_count):
+        called, self._core.writes_are_called = self._core.writes_are_called, True
+        refused = super().on_compress(messages, compression_count)
+        self._core.writes_are_called = called
+        return refused
+
+
+@mutant(kills="MP-HOST-COMP-006", says="fewer than", report="D6")
+class TakesNotesOfAnyLength(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=None):
+        limits = Limits(notes_chars=10**9)
+        super().__init__(deadlines=deadlines, limits=limits, on_event=on_event)

@@ -8,11 +8,12 @@ import types
 
 from memproto.registry import MemoryProviderRegistry
 from memproto.registry.calls.gather import Gather, fly
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.calls.recall import Recall
 from memproto.registry.messages import copied_messages
 from memproto.testing.agent import Agent
 from memproto.testing.driver import Turn
-from tests.broken.host.parts import Through, Wrapping
+from tests.broken.host.parts import OtherLane, Through, Wrapping
 from tests.broken.marks import mutant
 
 
@@ -226,3 +227,55 @@ class TellsTheUserWhyAMemoryIsOff(Agent):
 
     def turn(self, user_message):
         return Turn(super().turn(user_message).shown + "".join(self.reasons))
+
+
+@mutant(kills="MP-HOST-ISO-005", says="a report without", report="F9")
+class LogsTheTaskOfADelegationThatFailed(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=print):
+        def hear(event):
+            failed = event.hook == "on_delegation" and event.outcome == "raised"
+            detail = f"{event.detail} for {self.told}" if failed else event.detail
+            on_event(dataclasses.replace(event, detail=detail))
+
+        super().__init__(deadlines=deadlines, on_event=hear)
+
+    def on_delegation(self, *told, **more):
+        self.told = told
+        super().on_delegation(*told, **more)
+
+
+class _Mourning(ProviderLane):
+    def give_up_writes(self):
+        lost = [args for _, args in tuple(self._accepted.values())]
+        super().give_up_writes()
+        if lost:
+            self.tell("shutdown", "abandoned", detail=repr(lost))
+
+
+@mutant(kills="MP-HOST-ISO-005", says="a report without", report="F9")
+class ReportsTheWordsThatItGaveUp(OtherLane):
+    lane = _Mourning
+
+
+@mutant(kills="MP-HOST-ISO-002", says="by `on_session_end`", report="J5")
+class EndsForAllWithOneList(MemoryProviderRegistry):
+    def on_session_end(self, messages):
+        if self._core.session.claim_end():
+            one = copied_messages(messages)
+            for lane in self._core.serving("sessions"):
+                lane.accept("on_session_end", (one,))
+
+
+class _Rereading(Through):
+    def on_compress(self, messages, compression_count):
+        self.registry.read = messages
+        self.inner.on_compress(messages, compression_count)
+
+    def compress_notes(self, messages):
+        return self.inner.compress_notes(self.registry.read)
+
+
+@mutant(kills="MP-HOST-ISO-002", says="by `compress_notes`", report="J5")
+class AsksForNotesByTheListOfTheCompression(Wrapping):
+    through = _Rereading
+    read = ()

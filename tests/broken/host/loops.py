@@ -20,3 +20,21 @@ class StartsALoopForEachCall(MemoryProviderRegistry):
 class RecallsOnTheLoop(AsyncMemoryProviderRegistry):
     async def enrich_turn(self, user_message, messages):
         return self._registry.enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-HOST-LOOP-002", says="while system_prompt_block works", report="C3")
+class AsksForThePromptOnTheLoop(AsyncMemoryProviderRegistry):
+    async def system_prompt_block(self):
+        return self._registry.system_prompt_block()
+
+
+@mutant(kills="MP-HOST-LOOP-002", says="while on_turn_start works", report="C3")
+class BeginsTurnsOnTheLoop(AsyncMemoryProviderRegistry):
+    async def on_turn_start(self, turn_number, message, **kwargs):
+        self._registry.on_turn_start(turn_number, message, **kwargs)
+
+
+@mutant(kills="MP-HOST-LOOP-002", says="while forget works", report="C3")
+class ForgetsOnTheLoop(AsyncMemoryProviderRegistry):
+    async def forget(self, scope):
+        return self._registry.forget(scope)

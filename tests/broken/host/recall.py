@@ -124,6 +124,42 @@ class AsksNoMoreWhatRaisedOnce(Wrapping):
     through = _Resigned
 
 
+class _Ended(Through):
+    has_ended = False
+
+    def enrich_turn(self, user_message, messages):
+        if self.has_ended:
+            return None
+        try:
+            return self.inner.enrich_turn(user_message, messages)
+        except (SystemExit, GeneratorExit):
+            self.has_ended = True
+            raise
+
+
+@mutant(kills="MP-HOST-RECALL-003", says="in which it raised SystemExit", report="L2")
+class AnExitEndsTheThreadOfRecall(Wrapping):
+    through = _Ended
+
+
+class _Breaking(Through):
+    failures = 0
+
+    def enrich_turn(self, user_message, messages):
+        if self.failures == 3:
+            return None
+        try:
+            return self.inner.enrich_turn(user_message, messages)
+        except Exception:
+            self.failures += 1
+            raise
+
+
+@mutant(kills="MP-HOST-RECALL-003", says="in which it raised OSError", report="B3")
+class AsksNoMoreAfterThreeErrors(Wrapping):
+    through = _Breaking
+
+
 @mutant(kills="MP-HOST-RECALL-003", says="2 calls after 2 turns", report="C4")
 class StartsAThreadForEachRecall(MemoryProviderRegistry):
     def enrich_turn(self, user_message, messages):

@@ -220,3 +220,25 @@ class BranchesFromTheFirstSession(Agent):
 class CutsTheResultOfADelegation(Agent):
     def delegate(self, task, result, child_session_id):
         super().delegate(task, result[:1_000], child_session_id)
+
+
+@mutant(kills="MP-HOST-SESS-007", says="the result of a tool", report="C6")
+class KeepsResultsOfToolsForAll(Agent):
+    kept = types.MappingProxyType({})
+
+    def call_tool(self, name, args):
+        key = name, str(args)
+        if key not in self.kept:
+            type(self).kept = {**self.kept, key: super().call_tool(name, args)}
+        return self.kept[key]
+
+
+@mutant(kills="MP-HOST-SESS-007", says="the prompt", report="C6")
+class KeepsThePromptOfEachProviderForAll(Agent):
+    kept = types.MappingProxyType({})
+
+    def prompt(self):
+        key = self.registry.providers
+        if key not in self.kept:
+            type(self).kept = {**self.kept, key: super().prompt()}
+        return self.kept[key]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import threading
 
 from memproto.deadlines import Deadlines
 from memproto.registry import MemoryProviderRegistry
@@ -64,3 +65,10 @@ class EndsOneAfterTheOther(MemoryProviderRegistry):
             lanes, self._core.lanes = self._core.lanes, ()
         for lane in lanes:
             Ending([lane], self._core.clock, self._core.deadlines.shutdown_s).begin().wait()
+
+
+@mutant(kills="MP-HOST-SHUT-005", says="more threads", report="C4")
+class LeavesAWatcherWithEachSession(MemoryProviderRegistry):
+    def initialize_all(self, session_key, config):
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
+        super().initialize_all(session_key, config)

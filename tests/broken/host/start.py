@@ -1,6 +1,7 @@
 """Hosts that start a session wrongly, or write in contexts in which they must not."""
 
 import dataclasses
+import re
 import types
 from pathlib import Path
 
@@ -209,3 +210,46 @@ class MergesPathsOfOneName(MemoryProviderRegistry):
             named.update(Path(path).name for path in paths)
             kept.append(dataclasses.replace(answer, document=tuple(paths)))
         return kept
+
+
+class _Hasty(MemoryProviderRegistry):
+    def initialize_all(self, session_key, config):
+        super().initialize_all(session_key, config)
+        own = self._core.deadlines
+        hurry = {key: getattr(own, key) / 3 for key in self.hurried}
+        self._core.deadlines = dataclasses.replace(own, **hurry)
+
+
+@mutant(kills="MP-HOST-INIT-003", says="less than it named", report="B3")
+class WaitsLessForRecallThanItSays(_Hasty):
+    hurried = ("enrich_s",)
+
+
+@mutant(kills="MP-HOST-INIT-003", says="a compression that waits", report="B3")
+class WaitsLessForCompressionThanItSays(_Hasty):
+    hurried = ("compress_s",)
+
+
+@mutant(kills="MP-HOST-INIT-003", says="a write at the exit", report="B10")
+class WaitsLessAtTheExitThanItSays(_Hasty):
+    hurried = ("shutdown_s",)
+
+
+class _Fitting(Through):
+    def initialize(self, session_key, config):
+        self.inner.initialize(re.sub(r"\W", "_", session_key, flags=re.ASCII), config)
+
+
+@mutant(kills="MP-HOST-INIT-006", says="two keys", report="E6")
+class MakesTheKeyFitForAFile(Wrapping):
+    through = _Fitting
+
+
+class _Cutting(Through):
+    def initialize(self, session_key, config):
+        self.inner.initialize(session_key[:64], config)
+
+
+@mutant(kills="MP-HOST-INIT-006", says="aaa", report="E6")
+class CutsTheKey(Wrapping):
+    through = _Cutting

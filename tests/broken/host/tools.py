@@ -9,6 +9,7 @@ from memproto.registry import MemoryProviderRegistry
 from memproto.registry.parts.tool_schemas import fault_of
 from memproto.registry.parts.tools import read_tools
 from memproto.testing.agent import Agent
+from tests.broken.host.parts import Through, Wrapping
 from tests.broken.marks import mutant
 
 
@@ -155,3 +156,16 @@ class ReadsANameLeniently(Agent):
                 if name != known and name.strip().lower() == known.lower():
                     return self.registry._tools._routed(lane, known, dict(args), {})
         return super().call_tool(name, args)
+
+
+class _Passing(Through):
+    def system_prompt_block(self):
+        return self.inner.system_prompt_block().replace("memory-context", "memoryQcontext")
+
+
+@mutant(kills="MP-HOST-PROMPT-004", says="a prompt without", report="F3")
+class AddsABlockAsItIs(Wrapping):
+    through = _Passing
+
+    def system_prompt_block(self):
+        return super().system_prompt_block().replace("memoryQcontext", "memory-context")

@@ -2,13 +2,15 @@
 
 import datetime as dt
 import itertools
+import threading
 import unicodedata
 import uuid
 
 from memproto.registry import MemoryProviderRegistry
+from memproto.registry.calls.lanes import ProviderLane
 from memproto.testing.agent import Agent
 from memproto.testing.driver import ModelFailed, Turn
-from tests.broken.host.parts import Through, Wrapping
+from tests.broken.host.parts import OtherLane, Through, Wrapping
 from tests.broken.marks import mutant
 
 
@@ -273,3 +275,59 @@ class ForgetsWhenTheQueueIsSlow(MemoryProviderRegistry):
         for lane in self._core.serving("privacy"):
             lane.attempt("forget", dict(scope))
         return []
+
+
+class _TurnsFirst(ProviderLane):
+    def await_writes(self, until):
+        turns = [n for n, (hook, _) in tuple(self._accepted.items()) if hook == "on_turn_complete"]
+        while set(turns) & set(self._accepted) and self._clock.now() < until:
+            threading.Event().wait(0.005)
+        return True
+
+
+@mutant(kills="MP-HOST-PRIV-001", says="behind the mirrored write", report="G8")
+class ForgetsBehindTheTurnsAlone(OtherLane):
+    lane = _TurnsFirst
+
+
+@mutant(kills="MP-HOST-PRIV-002", says="'topic'", report="G8")
+class LeavesOutKeysOfALaterRelease(MemoryProviderRegistry):
+    def forget(self, scope):
+        known = ("user_id", "session_id")
+        return super().forget({key: scope[key] for key in known if key in scope})
+
+
+@mutant(kills="MP-HOST-TURN-009", says="`on_session_end` gets", report="A12")
+class KeepsARefusedAnswerInTheConversation(Agent):
+    def reject(self, user_message):
+        answer = "".join(self._answered(user_message))
+        said = (("user", user_message), ("assistant", answer))
+        self._history += [{"role": role, "content": text} for role, text in said]
+        return Turn("I cannot answer that.")
+
+    def recall(self, user_message, messages):
+        return super().recall(user_message, [])
+
+
+@mutant(kills="MP-HOST-REC-003", says="of a bot", report="F5")
+class MakesTheWordsOfABotTheUsers(MemoryProviderRegistry):
+    def record(self, turn):
+        author = turn.get("author") or {}
+        is_bot = author.get("is_bot")
+        super().record({**turn, "author": {"id": author["id"]}} if is_bot else turn)
+
+
+@mutant(kills="MP-HOST-REC-003", says="This is job.", report="F6")
+class RecordsATurnOfAJob(MemoryProviderRegistry):
+    def record(self, turn):
+        super().record({key: turn[key] for key in turn if key != "context"})
+
+
+@mutant(kills="MP-HOST-REC-004", says="a turn of the session", report="A4")
+class NamesTheSessionOfTheStart(MemoryProviderRegistry):
+    def initialize_all(self, session_key, config):
+        self.key = session_key
+        super().initialize_all(session_key, config)
+
+    def record(self, turn):
+        super().record({**turn, "session_id": self.key})

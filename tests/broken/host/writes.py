@@ -253,3 +253,39 @@ class TellsADelegationAtOnce(MemoryProviderRegistry):
                 args = "on_delegation", task, result
                 call = functools.partial(lane.attempt, *args, keywords=told)
                 threading.Thread(target=call, daemon=True).start()
+
+
+class _Tripping(Through):
+    failures = 0
+
+    def on_turn_complete(self, user_message, assistant_response):
+        if self.failures == 3:
+            return
+        try:
+            self.inner.on_turn_complete(user_message, assistant_response)
+        except OSError:
+            self.failures += 1
+            raise
+
+
+@mutant(kills="MP-HOST-TURN-001", says="that raised OSError", report="L1")
+class WritesNoMoreAfterThreeErrors(Wrapping):
+    through = _Tripping
+
+
+class _Leaving(Through):
+    has_left = False
+
+    def record(self, turn):
+        if self.has_left:
+            return
+        try:
+            self.inner.record(turn)
+        except (SystemExit, KeyboardInterrupt):
+            self.has_left = True
+            raise
+
+
+@mutant(kills="MP-HOST-TURN-001", says="whose `record` raised", report="B7")
+class AnExitEndsTheWholeTurns(Wrapping):
+    through = _Leaving
