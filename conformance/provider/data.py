@@ -13,6 +13,7 @@ from memproto.testing import wording
 from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.evidence import Differs, Evidence, NotRecalled, Raised, Recalled, Repeated
 from memproto.testing.facts import Fact
+from memproto.testing.lifetimes.ends import HostProcess
 from memproto.testing.needs import BETTER_RECALL, KEEPING, READ_BACK, Setting, depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
@@ -379,6 +380,42 @@ def an_earlier_answer_does_not_hide_a_write(run: Run) -> None:
             # The first route alone has to be one on which it can be seen.
             with contextlib.suppress(Untestable):
                 _is_not_hidden(run, route)
+    if "session" not in run.declared("isolates", []):
+        with contextlib.suppress(Untestable):
+            _is_not_hidden_from_outside(run, run.route)
+
+
+def _is_not_hidden_from_outside(run: Run, route: str) -> None:
+    """Another process of the home stores what was asked for in this one: a gateway, a terminal."""
+    known = run.facts.new()
+    asked = run.facts.like(known)
+    _ask(run, asked)
+    if not _told_outside(run, asked, route) or run.reopened_brings_back(asked):
+        return
+    for _ in range(_CONTROLS):
+        other = run.facts.like(known)
+        if not _told_outside(run, other, route) or not run.reopened_brings_back(other):
+            return
+    run.violated(
+        NotRecalled(
+            wanted=(
+                f"{asked.name!r} in the answer to {asked.query!r}, which another process stored "
+                "after the same question had been asked in vain"
+            ),
+            texts=(asked.text,),
+            subject="it",
+            verb="does not come back",
+            tail=", while facts for which nobody had asked before do",
+        ),
+        operation=routes.OPERATIONS[route],
+    )
+
+
+def _told_outside(run: Run, fact: Fact, route: str) -> bool:
+    """True if a process of its own was told the fact, was shut down and has ended."""
+    ended = HostProcess(run, "plain", [fact.text], route=route).end()
+    run.settle()
+    return "closed" in ended.marks
 
 
 def _is_not_hidden(run: Run, route: str) -> None:

@@ -82,6 +82,20 @@ def homes_do_not_leak(run: Run) -> None:
     with run.session() as one, run.session(other_home) as again:
         one.recall(fact.query)
         _knows_nothing(run, again, fact, "beside an instance that has just recalled it")
+    for names in _HOMES:
+        _are_two_homes(run, names, route)
+
+
+#: Names of homes that are one to a provider which reads its path as an address.
+_HOMES = (("at#ida", "at#otto"), ("at?ida", "at?otto"), ("at%41", "atA"))
+
+
+def _are_two_homes(run: Run, names: tuple[str, str], route: str) -> None:
+    fact, (one, other) = run.facts.new(), map(run.place, names)
+    with run.session(one) as subject:
+        run.plant(subject, fact, route)
+    with run.session(other) as again:
+        _knows_nothing(run, again, fact, f"in a home whose name ends in {names[1]!r}")
 
 
 def _knows_nothing(run: Run, other: Subject, fact: Fact, when: str) -> None:

@@ -309,6 +309,28 @@ def nobody_is_nobody_else(run: Run) -> None:
     )
     for tenant in (nobody, dataclasses.replace(nobody, session=other.session), named):
         _is_nobody(run, reader, tenant, dict(zip((one.called, other.called), facts, strict=True)))
+    if not run.binding.ids_by_platform:
+        _is_none_of_the_namesakes(run, reader, route)
+
+
+#: Users whose ids are words that a store may put in the place of an absent one.
+_NAMESAKES = ("None", "null", "default", "default_user", "anonymous", "unknown", "local", "user")
+
+
+def _is_none_of_the_namesakes(run: Run, reader: Reader, route: str) -> None:
+    """A user may be called as a store calls the one who has no id."""
+    home, key, facts = run.own_home("namesakes"), run.session_key(), dict[str, Fact]()
+    for name in _NAMESAKES:
+        plain, fact = tenants.of(run, "user", name, home), run.facts.new()
+        tenant = dataclasses.replace(plain, session=key)
+        try:
+            tenants.store(run, tenant, [fact], route)
+        except tenants.Refused:
+            continue
+        if not reader.lacks(tenant, [fact]):
+            facts[tenant.called] = fact
+    nobody = Tenant("a session without user_id", key, home, {"user_id": None})
+    _is_nobody(run, reader, nobody, facts)
 
 
 def _is_nobody(run: Run, reader: Reader, nobody: Tenant, facts: Mapping[str, Fact]) -> None:
@@ -396,6 +418,11 @@ _FAMILIES = {
     "text that follows a NUL": ("{}\x00north", "{}\x00south"),
     "a sign in front": ("{}", "-{}", "+{}"),
     "how a number is written": ("{number}", "0{number}", "+{number}", "-{number}"),
+    "text in the middle of 400 characters": (
+        "{}" + "n" * 200 + "1" + "n" * 200,
+        "{}" + "n" * 200 + "2" + "n" * 200,
+    ),
+    "a sign that patterns have": ("{}-x", "{}-?", "{}-*", "{}-%", "{}-[x]"),
     "text in front of 300 characters": ("1" + "n" * 300 + "{}", "2" + "n" * 300 + "{}"),
 }
 

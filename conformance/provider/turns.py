@@ -1245,6 +1245,7 @@ def _stays_beside_a_forgotten_one(run: Run) -> None:
     gone = _forgets_the_first(run, facts, run.own_home("notes"))
     if not gone:
         return
+    _comes_back_when_told_again(run, facts[0], run.own_home("notes"), gone)
     lost = losses.lost(run, facts[1:], run.own_home("notes"))
     if not lost:
         return
@@ -1261,6 +1262,22 @@ def _stays_beside_a_forgotten_one(run: Run) -> None:
             of=len(facts) - 1,
         ),
     )
+
+
+def _comes_back_when_told_again(run: Run, fact: Fact, home: Path, gone: str) -> None:
+    """A text that was forgotten may be told once more; then it is stored like any other."""
+    with run.session(home) as subject:
+        call = routes.storing_call(subject.tools(), fact.text)
+        if call is None or tool_results.refused(subject.call_tool(*call)):
+            return
+    if not losses.is_stored(run, fact, home):
+        run.violated(
+            NotRecalled(
+                wanted=f"text that a tool stored again after {gone} had it forgotten, recalled",
+                texts=(fact.text,),
+                about="stored by a call that reported no error",
+            ),
+        )
 
 
 def _forgets_the_first(run: Run, facts: list[Fact], home: Path) -> str:

@@ -137,6 +137,30 @@ def a_budget_drops_whole_items(run: Run) -> None:
                         verb="is not among the items",
                     ),
                 )
+    _one_alone_fits(run)
+
+
+def _one_alone_fits(run: Run) -> None:
+    """The only item of a store, in letters beyond ASCII, with room for it and for no more."""
+    home, told = run.own_home("alone"), run.facts.new()
+    fact = told.within(f"{told.text} \u6e2f\u53e3 gr\xfc\xdft.")
+    with run.session(home) as subject:
+        if not routes.accepts(subject, run.route, fact.whole, "\u597d."):
+            return
+    with run.session(home) as again:
+        found = _waited(run, again, fact)
+        total = sum(len(item["text"]) for item in found)
+        if not entries.of_fact(found, fact):
+            return
+        if not entries.of_fact(entries.items(again, fact.query, budget_chars=total), fact):
+            run.violated(
+                NotRecalled(
+                    wanted=f"{fact.whole!r} with budget_chars={total}, its length without a budget",
+                    texts=(fact.whole,),
+                    subject="it",
+                    verb="is not among the items",
+                ),
+            )
 
 
 def _within(run: Run, subject: Subject, fact: Fact, whole: list[str], budget: int) -> None:
@@ -212,6 +236,8 @@ def an_id_names_one_item(run: Run) -> None:
         with run.session() as subject:
             _plant_each(run, subject)
     _are_steady(run, before, _ids(run, facts), "after a new start")
+    if entries.served(run, "privacy"):
+        _are_steady(run, before, _ids_of_an_export(run, facts), "in an export")
     elsewhere = _ids_in_another_process(run, facts)
     # A provider that keeps sessions apart shows a new session nothing of these.
     shown = {fact: ids for fact, ids in before.items() if elsewhere[fact]}
@@ -295,6 +321,17 @@ def _ids(run: Run, facts: list[Fact]) -> dict[Fact, set[str]]:
                 )
             found[fact] = {item["id"] for item in entries.of_fact(answer, fact)}
     return found
+
+
+def _ids_of_an_export(run: Run, facts: list[Fact]) -> dict[Fact, set[str]]:
+    """Fact to the ids of the items that bring it in an export; as recalled if none does there."""
+    with run.session() as subject:
+        found = entries.exported(subject, {}) or []
+        return {
+            fact: {item["id"] for item in entries.of_fact(found or [], fact)}
+            or {item["id"] for item in entries.of_fact(_items_of(run, subject, fact), fact)}
+            for fact in facts
+        }
 
 
 def _ids_in_another_process(run: Run, facts: list[Fact]) -> dict[Fact, set[str]]:

@@ -16,7 +16,7 @@ from memproto.testing.needs import depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
-from memproto.testing.scenarios import entries, tenants, texts
+from memproto.testing.scenarios import conversations, entries, tenants, texts
 from memproto.testing.scenarios.entries import REFUSED
 from memproto.testing.scenarios.tenants import Boundary, Reader, Tenant
 
@@ -27,6 +27,9 @@ _MANY, _MANY_S = 120, 6.0
 _LONG_CHARS = 4_000
 
 _TASK = "Find out what is known in the harbour office."
+
+#: Seconds in which a recall is prepared, as before a next turn.
+_PREPARED_S = 0.3
 
 #: A key that no release of the specification has; what it would mean holds for nothing stored now.
 _UNKNOWN = {"said_before": "2001-01-01T00:00:00Z"}
@@ -152,7 +155,7 @@ def _answers_each(
 
 @check("MP-PRIV-003", extension="privacy", routes=routes.ROUTES)
 def an_export_is_complete(run: Run) -> None:
-    planted = _plant(run)
+    planted = _with_more(run, _plant(run))
     there = _there(run, planted)
     with run.session(session=_reading(run, planted)) as subject:
         for name, scope in _scopes(run, planted).items():
@@ -369,17 +372,15 @@ def _store(run: Run, tenant: Tenant) -> dict[str, Fact]:
 @check("MP-PRIV-005", budget_s=120.0, extension="privacy", routes=routes.ROUTES)
 def what_was_forgotten_is_gone(run: Run) -> None:
     for number in range(2):
-        planted = _with_a_delegation(run, _plant(run))
+        planted = _with_more(run, _plant(run))
         there = _there(run, planted)
         scopes = _scopes(run, planted)
-        name = list(scopes)[number]
-        with (
-            _open_meanwhile(run) as others,
-            run.session(session=_reading(run, planted)) as subject,
-        ):
+        name, key = list(scopes)[number], _reading(run, planted)
+        with _open_meanwhile(run) as others, run.session(session=key) as subject:
             # Each was recalled in this session before: what is kept ready for it goes too.
             for asked, fact in itertools.product((subject, *others), there.values()):
                 run.brings_back(asked, fact)
+            _keep_ready(run, [subject, *others], next(iter(there.values())))
             if scopes[name] == {}:
                 there = {**there, **_said_last(run, subject)}
             if entries.forgotten(subject, scopes[name]) is None:
@@ -389,9 +390,21 @@ def what_was_forgotten_is_gone(run: Run) -> None:
                 for other in others:
                     when = "in a session that was open meanwhile"
                     _are_gone(run, other, there, name, when, prompt=False)
-        with run.session(session=_reading(run, planted)) as again:
-            _are_gone(run, again, there, name, "after a new start", prompt=True)
+        # A gateway starts the same session again, for the next message of it.
+        for opened in (_reading(run, planted), key):
+            with run.session(session=opened) as again:
+                _are_gone(run, again, there, name, "after a new start", prompt=True)
     _many_are_gone(run)
+
+
+def _keep_ready(run: Run, subjects: list[Subject], fact: Fact) -> None:
+    """Have each ask for its prompt, and prepare what it recalls for the question of a fact."""
+    for subject in subjects:
+        if entries.served(run, "prompt"):
+            subject.prompt()
+        if entries.served(run, "prewarm"):
+            subject.prewarm(fact.query)
+            run.stays_silent(lambda: False, _PREPARED_S)
 
 
 def _said_last(run: Run, subject: Subject) -> dict[str, Fact]:
@@ -414,14 +427,16 @@ def _open_meanwhile(run: Run) -> Iterator[list[Subject]]:
         yield [other]
 
 
-def _with_a_delegation(run: Run, planted: _Planted) -> _Planted:
-    """The same, and what a subagent answered if the provider is told of it and does not refuse."""
-    if not entries.served(run, "delegation"):
-        return planted
-    fact, child = run.facts.new(), f"{planted.session}-child"
+def _with_more(run: Run, planted: _Planted) -> _Planted:
+    """The same, and what a subagent answered and a compression showed: it may be stored too."""
+    answered, shown = run.facts.several(2)
+    more, child = {"compression": shown}, f"{planted.session}-child"
     with run.session(session=planted.session) as subject:
-        routes.tolerant(lambda: subject.delegated(_TASK, fact.text, child_session_id=child))
-    return dataclasses.replace(planted, facts={**planted.facts, "delegation": fact})
+        if entries.served(run, "delegation"):
+            more["delegation"] = answered
+            routes.tolerant(lambda: subject.delegated(_TASK, answered.text, child_session_id=child))
+        routes.tolerant(lambda: subject.compress(conversations.talk(shown)))
+    return dataclasses.replace(planted, facts={**planted.facts, **more})
 
 
 def _are_gone(

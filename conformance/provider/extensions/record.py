@@ -3,7 +3,9 @@
 import copy
 import datetime as dt
 import functools
+import zlib
 from collections.abc import Iterator
+from time import monotonic
 from typing import Any
 
 from memproto.testing.clauses import Lost, NotApplicable, check
@@ -25,8 +27,15 @@ _SESSIONS = (1, 4)
 #: As ids only the shorter ones are handed over.
 _SHORT_CHARS = 1_000
 
-#: A zone whose offset is no whole hour: one that is lost, or taken for another one, shows.
-_KATHMANDU = dt.timezone(dt.timedelta(hours=5, minutes=45))
+#: Number of turns after which a turn is handed over again, and seconds for which they are told.
+_MANY, _MANY_S = 80, 4.0
+
+#: Zones whose offset is no whole hour: one that is lost, or taken for another one, shows.
+#: The minutes of the second one go the way that its hours do.
+_ZONES = (
+    dt.timezone(dt.timedelta(hours=5, minutes=45)),
+    dt.timezone(-dt.timedelta(hours=3, minutes=30)),
+)
 
 _SECOND = dt.timedelta(seconds=1)
 
@@ -63,13 +72,43 @@ def a_turn_with_an_id_comes_back(run: Run) -> None:
                 ),
             )
     _ids_alike_are_different(run)
+    if entries.served(run, "privacy"):
+        _a_late_turn_after_a_forget(run)
 
 
-#: Ids that a careless key makes one of; `{}` is a part that no other check uses.
+def _a_late_turn_after_a_forget(run: Run) -> None:
+    """A turn that began before everything was forgotten, and is handed over afterwards."""
+    key, (before, after) = run.session_key(), run.facts.several(2)
+    began = dt.datetime.now(dt.UTC).replace(microsecond=0) - dt.timedelta(days=3)
+    late = {name: began.isoformat() for name in ("started_at", "ended_at")}
+    home = run.own_home("late")
+    with run.session(home, session=key) as subject:
+        entries.record(subject, entries.turn(key, before.text, **late))
+    if not losses.is_stored(run, before, home):
+        raise Lost("a turn that was handed over late does not come back")
+    with run.session(home, session=key) as subject:
+        if entries.forgotten(subject, {}) is None:
+            return
+        entries.record(subject, entries.turn(key, after.text, **late))
+    if not losses.is_stored(run, after, home):
+        run.violated(
+            NotRecalled(
+                wanted=(
+                    "a turn that began three days ago, and that record() accepted after forget(), "
+                    "recalled after a new start"
+                ),
+                texts=(after.text,),
+                tail=", and one that was recorded before did",
+            ),
+        )
+
+
+#: Ids that a careless key makes one of; `{}` and the number are such as no other check uses.
 _ALIKE = (
     *("{}/turn", "{}/Turn", "{}-turn", "{}-turn "),
     *("{}:" + "n" * 40 + "1", "{}:" + "n" * 40 + "2"),
     *("{}:" + "n" * 300 + "1", "{}:" + "n" * 300 + "2"),
+    *("{number}", "0{number}", "{number}.0", "+{number}"),
 )
 
 
@@ -89,7 +128,8 @@ def _ids_alike_are_different(run: Run) -> None:
 def _lost_by_its_id(run: Run) -> tuple[str, Fact] | None:
     """The id under which an accepted turn is lost that is there under a plain one, and its fact."""
     key = run.session_key()
-    told = {form.format(key): run.facts.new() for form in _ALIKE}
+    number = zlib.crc32(key.encode())
+    told = {form.format(key, number=number): run.facts.new() for form in _ALIKE}
     with run.session(session=key) as subject:
         owed = {
             fact: name
@@ -166,7 +206,7 @@ def _with_text(subject: Subject, key: str, text: str) -> None:
 
 @check("MP-REC-003", extension="record")
 def a_turn_id_is_stored_once(run: Run) -> None:
-    key, (once, twice, again) = run.session_key(), _alike(run, 3)
+    key, (once, twice, again, *more) = run.session_key(), _alike(run, 5)
     early, late = entries.turn(key, twice.text), entries.turn(key, again.text)
     with run.session(session=key) as subject:
         for given in (entries.turn(key, once.text), early, early, late):
@@ -174,8 +214,10 @@ def a_turn_id_is_stored_once(run: Run) -> None:
     with run.session(session=key) as subject:
         # A host that was killed hands over again what it does not know to be stored.
         entries.record(subject, copy.deepcopy(late))
+    told = {twice: "twice in one session", again: "once more after a new start"}
+    told |= _told_again(run, key, more)
     usual = _times_shown(run, once)
-    for fact, when in ((twice, "twice in one session"), (again, "once more after a new start")):
+    for fact, when in told.items():
         for reader, times in _times_shown(run, fact).items():
             if times > usual[reader]:
                 run.violated(
@@ -188,6 +230,38 @@ def a_turn_id_is_stored_once(run: Run) -> None:
                         tail=f", and {usual[reader]} times a turn that was recorded once",
                     ),
                 )
+
+
+def _told_again(run: Run, key: str, facts: list[Fact]) -> dict[Fact, str]:
+    """Record each of two turns twice, where the second time is far off; how, as a message says."""
+    first, other = (entries.turn(key, fact.text) for fact in facts)
+    told = {}
+    with run.session(session=key) as subject:
+        entries.record(subject, copy.deepcopy(first))
+        if count := _talks_on(run, subject, key):
+            entries.record(subject, copy.deepcopy(first))
+            told[facts[0]] = f"again after {count} others"
+    apart = "session" in run.declared("isolates", [])
+    if not apart and not run.freshness_s and not run.declared("single_writer", default=False):
+        with run.session() as open_before:
+            with run.session(session=key) as subject:
+                entries.record(subject, copy.deepcopy(other))
+            run.settle()
+            entries.record(open_before, copy.deepcopy(other))
+        told[facts[1]] = "once more by an instance that was open before"
+    return told
+
+
+def _talks_on(run: Run, subject: Subject, key: str) -> int:
+    """Record other turns, more than one looks back; their number, and 0 if there is no time."""
+    if run.is_selective or run.watch.calls_left is not None:
+        return 0
+    until = monotonic() + _MANY_S * run.context.scale * run.context.slowdown
+    for number in range(_MANY):
+        if monotonic() > until:
+            return number
+        entries.is_taken(subject, entries.turn(key, f"Lamp {number} burns.", "Good."))
+    return _MANY
 
 
 def _alike(run: Run, count: int) -> list[Fact]:
@@ -239,12 +313,18 @@ def equal_turns_are_stored_each(run: Run) -> None:
 
 @check("MP-REC-005", extension="record")
 def a_turn_keeps_its_time(run: Run) -> None:
-    key, fact = run.session_key(), run.facts.new()
-    began = dt.datetime.now(_KATHMANDU).replace(microsecond=0) - dt.timedelta(days=3)
-    ended = began + dt.timedelta(minutes=2)
-    times = {"started_at": began.isoformat(), "ended_at": ended.isoformat()}
-    with run.session(session=key) as subject:
-        entries.record(subject, entries.turn(key, fact.text, **times))
+    key = run.session_key()
+    for zone in _ZONES:
+        fact = run.facts.new()
+        began = dt.datetime.now(zone).replace(microsecond=0) - dt.timedelta(days=3)
+        ended = began + dt.timedelta(minutes=2)
+        times = {"started_at": began.isoformat(), "ended_at": ended.isoformat()}
+        with run.session(session=key) as subject:
+            entries.record(subject, entries.turn(key, fact.text, **times))
+        _is_dated(run, fact, began, ended)
+
+
+def _is_dated(run: Run, fact: Fact, began: dt.datetime, ended: dt.datetime) -> None:
     for reader, item in _items_of(run, fact):
         shown = item.get("created_at")
         if shown is None and reader == "recall_items":
@@ -269,8 +349,10 @@ def _items_of(run: Run, fact: Fact) -> Iterator[tuple[str, dict[str, Any]]]:
 
 @check("MP-REC-006", extension="record", declares=_EXPORTS)
 def a_turn_keeps_its_author(run: Run) -> None:
-    key, (own, *facts) = run.session_key(), run.facts.several(5)
-    authors = ({"id": f"{key}-ida", "name": "Ida"}, {"id": f"{key}-otto", "name": "Otto"}) * 2
+    key, (own, *facts) = run.session_key(), run.facts.several(6)
+    ida, otto = {"id": f"{key}-ida", "name": "Ida"}, {"id": f"{key}-otto", "name": "Otto"}
+    # The last one is another person: ids are opaque.
+    authors = (ida, otto, ida, otto, {"id": f"{key}-Ida", "name": "Ida M."})
     with run.session(session=key) as subject:
         for fact, author in zip(facts, authors, strict=True):
             entries.record(subject, entries.turn(key, fact.text, author=dict(author)))

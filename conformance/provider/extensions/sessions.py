@@ -279,6 +279,8 @@ def _a_rewind_leaves_other_sessions(run: Run, route: str) -> None:
     with rewound.opened(run) as subject:
         _talks(subject)
         switches.REWIND.make(subject, rewound.session, rewound.session)
+        # The second time there is nothing left of this session that could be taken back.
+        switches.REWIND.make(subject, rewound.session, rewound.session)
     if _lost_in(run, fact, earlier):
         _comes_back_without(run, route)
         _is_lost(run, fact, switches.REWIND)
@@ -421,33 +423,49 @@ def _nor_what_the_end_told(run: Run, sight: _Sight) -> None:
 @check("MP-SESS-009", budget_s=240.0, extension=switches.IS_SWITCHED, routes=routes.ROUTES)
 def what_comes_after_is_in_the_new_session(run: Run) -> None:
     sight, (one, other) = _sight(run, "after"), tenants.pair(run, "session", "-after")
+    branch, follower = tenants.pair(run, "session", "-after-more")
+    # There, back again, and on under two further keys.
+    ways = ((switches.NEW, other), (switches.RESUMED, one), (switches.BRANCH, branch))
+    ways = (*ways, (switches.COMPRESSED, follower))
     for route in _routes_apart(run, "after", sight):
-        fact = run.facts.new()
+        left, told = one, list[tuple[Switch, Tenant, Tenant, Fact]]()
         with one.opened(run) as subject:
-            switches.go(run, subject, one, other)
-            run.plant(subject, fact, route)
-        by = f"{fact.text!r}, accepted by {run.hook(routes.OPERATIONS[route])} after a switch"
-        if not sight.has(other, fact):
-            place = f"and is in {one.called}" if sight.has(one, fact) else "nor in the old one"
-            run.violated(
-                NotRecalled(
-                    wanted=f"{by}, in {other.called}",
-                    texts=(fact.text,),
-                    subject="it",
-                    verb=f"is not {sight.shown} there",
-                    tail=f", {place}",
-                )
+            for kind, entered in ways:
+                told.append((kind, left, entered, run.facts.new()))
+                switches.go(run, subject, left, entered, kind)
+                run.plant(subject, told[-1][3], route)
+                left = entered
+        for kind, left, entered, fact in told:
+            hook = run.hook(routes.OPERATIONS[route])
+            by = f"{fact.text!r}, accepted by {hook} after a switch to {kind.called}"
+            _is_in_the_new_one(run, sight, by, (left, entered), fact)
+
+
+def _is_in_the_new_one(
+    run: Run, sight: _Sight, by: str, way: tuple[Tenant, Tenant], fact: Fact
+) -> None:
+    left, entered = way
+    if not sight.has(entered, fact):
+        place = f"and is in {left.called}" if sight.has(left, fact) else "nor in the old one"
+        run.violated(
+            NotRecalled(
+                wanted=f"{by}, in {entered.called}",
+                texts=(fact.text,),
+                subject="it",
+                verb=f"is not {sight.shown} there",
+                tail=f", {place}",
             )
-        if sight.has(one, fact):
-            run.violated(
-                Recalled(
-                    wanted=f"{by}, in {other.called} only",
-                    texts=(fact.text,),
-                    answer="it",
-                    to_whom=one.called,
-                    tail=f" is {sight.shown} in {one.called} too",
-                )
+        )
+    if sight.has(left, fact):
+        run.violated(
+            Recalled(
+                wanted=f"{by}, in {entered.called} only",
+                texts=(fact.text,),
+                answer="it",
+                to_whom=left.called,
+                tail=f" is {sight.shown} in {left.called} too",
             )
+        )
 
 
 @check("MP-SESS-010", budget_s=120.0, extension=switches.IS_SWITCHED, routes=routes.ROUTES)

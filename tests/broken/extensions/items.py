@@ -46,6 +46,25 @@ class TheLastItemIsCut(Private):
         return kept
 
 
+@mutant(kills="MP-ITEMS-002", says="is not among the items", report="D6")
+class TheBudgetIsOfBytes(Private):
+    @staticmethod
+    def _affordable(items: list[dict[str, Any]], budget: int | None) -> list[dict[str, Any]]:
+        kept: list[dict[str, Any]] = []
+        for item in items:
+            texts = [one["text"] for one in [*kept, item]]
+            if budget is None or len("".join(texts).encode("utf-8", "replace")) <= budget:
+                kept.append(item)
+        return kept
+
+
+@mutant(kills="MP-ITEMS-004", says="in an export", report="D5")
+class AnExportCountsItsItems(Private):
+    def export(self, scope: dict[str, Any]) -> dict[str, Any]:
+        items = super().export(scope)["items"]
+        return {"items": [{**item, "id": f"{number}"} for number, item in enumerate(items)]}
+
+
 @mutant(kills="MP-ITEMS-003", says="not this one", report="E7")
 class MirroredWritesAreNoItems(Private):
     def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 from memproto.errors import Rejected
 from tests.broken.marks import mutant
@@ -265,3 +265,67 @@ class WhatWaitsIsNotForgotten(Private):
 
     def shutdown(self) -> None:
         self._look_again()
+
+
+class _Compressing(Private):
+    """Keeps what the user said in the messages of a compression, too."""
+
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        with self._changing():
+            known = "\n".join(entry["text"] for entry in self._entries)
+            for said in {m["content"]: m for m in messages if m["role"] == "user"}:
+                if said not in known:
+                    self._entries.append({"kind": "turn", "text": said, "source": "compression"})
+            self._save()
+
+
+@mutant(kills="MP-PRIV-003", says="stored through compression", report="G8")
+class CompressionsAreNotExported(_Compressing):
+    def export(self, scope: dict[str, Any]) -> dict[str, Any]:
+        items = super().export(scope)["items"]
+        return {"items": [item for item in items if item["source"] != "compression"]}
+
+
+@mutant(kills="MP-PRIV-005", says="stored through compression", report="G8")
+class CompressionsAreNotForgotten(_Compressing):
+    def _is_within(self, entry: dict[str, Any], scope: dict[str, Any]) -> bool:
+        return super()._is_within(entry, scope) and entry["source"] != "compression"
+
+    def export(self, scope: dict[str, Any]) -> dict[str, Any]:
+        within = [e for e in self._load() if Private._is_within(self, e, scope)]
+        return {"items": [{**self._item(entry), **self._told_of(entry)} for entry in within]}
+
+
+@mutant(kills="MP-PRIV-005", says="in the same session enrich_turn", report="D3")
+class WhatWasPreparedIsShown(Private):
+    ready: tuple[str, str | None] = ("", None)
+
+    def capabilities(self) -> dict[str, Any]:
+        answer = super().capabilities()
+        return {**answer, "extensions": [*answer["extensions"], "prewarm"]}
+
+    def queue_prefetch(self, query: str, *, session_id: str = "") -> None:
+        self.ready = query, super().enrich_turn(query, [])
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        (query, answer), self.ready = self.ready, ("", None)
+        return answer if query == user_message else super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-PRIV-005", says="system_prompt_block still shows", report="D4")
+class ABlockIsKeptForItsSession(Private):
+    """For a model server, which keeps the beginning of a prompt as long as it is the same."""
+
+    blocks: ClassVar[dict[tuple[str, str], str]] = {}
+
+    def capabilities(self) -> dict[str, Any]:
+        answer = super().capabilities()
+        return {**answer, "extensions": [*answer["extensions"], "prompt"]}
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        newest = "\n".join(entry["text"][:400] for entry in self._load()[-20:])
+        self.blocks.setdefault((str(self._path), session_key), newest)
+
+    def system_prompt_block(self) -> str:
+        return self.blocks[str(self._path), self._session]

@@ -1,9 +1,14 @@
 """Providers that record turns wrongly."""
 
+import contextlib
+import datetime as dt
+import re
+from pathlib import Path
 from typing import Any
 
 from tests.broken.marks import mutant
 from tests.good.private import Private
+from tests.good.tenants import digest
 
 
 @mutant(kills="MP-REC-001", says="did not come back", report="A7")
@@ -87,3 +92,70 @@ class AnAuthorIsThatOfTheTurnBefore(Private):
 class AnIdIsCutToItsColumn(Private):
     def record(self, turn: dict[str, Any]) -> None:
         super().record({**turn, "turn_id": turn["turn_id"][:255]})
+
+
+@mutant(kills="MP-REC-001", says="nearly alike", report="E6")
+class ATurnIdIsANumber(Private):
+    def record(self, turn: dict[str, Any]) -> None:
+        number = turn["turn_id"]
+        with contextlib.suppress(ValueError, OverflowError):
+            number = str(int(float(number)))
+        super().record({**turn, "turn_id": number})
+
+
+@mutant(kills="MP-REC-003", says="again after 80 others", report="I3")
+class TheLastTurnsAreLookedThrough(Private):
+    def _is_known(self, turn: dict[str, Any]) -> bool:
+        return any(entry.get("turn_id") == turn["turn_id"] for entry in self._entries[-50:])
+
+
+@mutant(kills="MP-REC-003", says="that was open before", report="I3")
+class KnownTurnsAreThoseOfTheStart(Private):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._seen = {entry.get("turn_id") for entry in self._load()}
+
+    def _is_known(self, turn: dict[str, Any]) -> bool:
+        return turn["turn_id"] in self._seen
+
+    def record(self, turn: dict[str, Any]) -> None:
+        super().record(turn)
+        self._seen.add(turn["turn_id"])
+
+
+@mutant(kills="MP-REC-005", says="-03:30", report="J4")
+class MinutesGoTheOtherWay(Private):
+    def record(self, turn: dict[str, Any]) -> None:
+        told = turn["started_at"]
+        if found := re.fullmatch(r"(.*)([+-]\d\d):(\d\d)", told):
+            offset = dt.timedelta(hours=int(found[2]), minutes=int(found[3]))
+            told = f"{(dt.datetime.fromisoformat(found[1]) - offset).isoformat()}Z"
+        super().record({**turn, "started_at": told})
+
+
+@mutant(kills="MP-REC-006", says="it names", report="E6")
+class AuthorsAreKnownByLowerCase(Private):
+    def _entry(self, turn: dict[str, Any]) -> dict[str, Any]:
+        entry = super()._entry(turn)
+        if "author" in entry:
+            entry["author"] = {**entry["author"], "id": entry["author"]["id"].casefold()}
+        return entry
+
+
+@mutant(kills="MP-REC-001", says="began three days ago", report="G8")
+class ForgettingIsAMoment(Private):
+    @property
+    def _mark(self) -> Path:
+        return self._home / f"{digest(self._user)}.mark"
+
+    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
+        if not scope:
+            self._mark.write_text(dt.datetime.now(dt.UTC).isoformat(), "ascii")
+        return super().forget(scope)
+
+    def _load(self) -> list[dict[str, Any]]:
+        found = super()._load()
+        if not self._mark.exists():
+            return found
+        mark = dt.datetime.fromisoformat(self._mark.read_text("ascii"))
+        return [entry for entry in found if dt.datetime.fromisoformat(entry["at"]) >= mark]

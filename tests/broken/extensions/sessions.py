@@ -154,6 +154,40 @@ class EntriesKeepTheFirstSession(Private):
         """As a provider that read the session key once."""
 
 
+@mutant(kills="MP-SESS-009", says="an old conversation that is resumed", report="A4")
+class ASessionIsEnteredOnce(Private):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._known = {session_key}
+
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        if new_session_id not in self._known:
+            super().on_session_switch(new_session_id, **kwargs)
+        self._known.add(new_session_id)
+
+
+@mutant(kills="MP-SESS-009", says="a branch", report="A5")
+class ABranchIsItsParent(Private):
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        parent = kwargs.get("parent_session_id")
+        is_branch = parent == self._session and new_session_id not in self._sessions()
+        super().on_session_switch(parent if is_branch else new_session_id, **kwargs)
+
+    def _sessions(self) -> set[str]:
+        return {entry["session"] for entry in self._load()}
+
+
+@mutant(kills="MP-SESS-007", says="a rewind", report="A11")
+class ARewindTakesTheNewestTurn(Private):
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        super().on_session_switch(new_session_id, **kwargs)
+        if kwargs.get("rewound"):
+            with self._changing():
+                turns = [entry for entry in self._entries if entry["kind"] == "turn"]
+                self._entries = [entry for entry in self._entries if entry not in turns[-1:]]
+                self._save()
+
+
 @mutant(kills="MP-SESS-008", says="is exported there", report="A6")
 class EntriesMoveWithTheSession(Private):
     def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:

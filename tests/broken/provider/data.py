@@ -3,7 +3,7 @@
 import json
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from memproto.errors import TooLarge, Unavailable, WriteRefused
 from memproto.reference_providers.builtin import BuiltinMemoryProvider
@@ -195,3 +195,20 @@ class AToolDoesNotEmptyTheCache(Tooled):
         super()._save()
         if [entry["kind"] for entry in self._entries[-1:]] != ["note"]:
             self._cache.unlink(missing_ok=True)
+
+
+@mutant(kills="MP-DATA-005", says="which another process stored", report="D4")
+class AnswersAreKeptForTheProcess(Journal):
+    """Whatever is stored in this process empties them."""
+
+    answers: ClassVar[dict[tuple[str, int], str | None]] = {}
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        asked = str(self._path), hash(user_message)
+        if asked not in self.answers:
+            self.answers[asked] = super().enrich_turn(user_message, messages)
+        return self.answers[asked]
+
+    def _save(self) -> None:
+        super()._save()
+        self.answers.clear()

@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import unquote, urlsplit
 
 from memproto import fence
 from memproto.errors import Misconfigured, WriteRefused
@@ -25,6 +26,13 @@ class OneListForAllHomes(Journal):
     @_entries.setter
     def _entries(self, entries: list[dict[str, str]]) -> None:
         self.shared[:] = entries
+
+
+@mutant(kills="MP-ISO-001", says="in a home whose name ends in", report="E6")
+class AHomeIsPartOfAnAddress(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        parts = urlsplit(f"file:{config['home']}")
+        super().initialize(session_key, {**config, "home": unquote(parts.path)})
 
 
 @mutant(kills="MP-ISO-002", says="JOURNAL_HOME", report="K3")

@@ -1,6 +1,7 @@
 """Providers that mix users, sessions or profiles."""
 
 import contextlib
+import fnmatch
 import json
 import re
 import threading
@@ -315,3 +316,37 @@ class ANameStandsInForTheId(Private):
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
         user = config.get("user_id") or config.get("user_name")
         super().initialize(session_key, {**config, "user_id": user})
+
+
+@mutant(kills="MP-TENANT-006", says="in the middle", report="E6")
+class KeysLoseTheirMiddle(Tenants):
+    @staticmethod
+    def name_of_session(session_key: str) -> str:
+        is_long = len(session_key) > 200
+        return digest(session_key[:100] + session_key[-100:] if is_long else session_key)
+
+
+@mutant(kills="MP-TENANT-006", says="kept apart, as user_id", report="E6")
+class AUserIdIsAPattern(Tenants):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._called = json.dumps(config.get("user_id"))
+        self._place = self._home / self._user
+        self._place.mkdir(parents=True, exist_ok=True)
+        (self._place / "user").write_text(self._called, "ascii")
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        found = {named.parent: named.read_text() for named in self._home.glob("*/user")}
+        like = {place for place, who in found.items() if fnmatch.fnmatchcase(who, self._called)}
+        files = [place / self._session / "journal.jsonl" for place in like | {self._place}]
+        texts = [file.read_text("ascii") for file in files if file.exists()]
+        with self._lock:
+            self._entries = [json.loads(line) for text in texts for line in text.splitlines()]
+        return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-TENANT-009", says="stored for user_id 'default'", report="E1")
+class NobodyIsTheDefaultUser(Tenants):
+    @staticmethod
+    def name_of_user(user_id: str | None) -> str:
+        return digest(user_id or "default")

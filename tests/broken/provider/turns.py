@@ -556,3 +556,23 @@ class AMentionOfTheBlockEndsTheTurn(Journal):
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
         said, _, _ = user_message.partition("<memory-context>")
         super().on_turn_complete(said, assistant_response)
+
+
+@mutant(kills="MP-TOOL-001", says="stored again after", report="G8")
+class WhatAToolForgotIsNeverTakenAgain(Tooled):
+    @property
+    def _gone(self) -> Path:
+        assert self._path is not None
+        return self._path.with_suffix(".gone")
+
+    def _add(self, args: dict[str, Any]) -> dict[str, Any]:
+        if self._gone.exists() and digest(args["text"]) in self._gone.read_text("ascii"):
+            return {"success": True, "id": "none"}
+        return super()._add(args)
+
+    def _forget(self, args: dict[str, Any]) -> dict[str, Any]:
+        texts = [entry["text"] for entry in self._load() if entry.get("id") == args["id"]]
+        answer = super()._forget(args)
+        with self._gone.open("a", encoding="ascii") as file:
+            file.writelines(map(digest, texts))
+        return answer
