@@ -3,9 +3,12 @@
 import codecs
 import copy
 import dataclasses
+import functools
+import hashlib
 import locale
+import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ from memproto.fence import build_memory_context_block
 from memproto.testing.clauses import Inconclusive, Lost, NotApplicable, Untestable, check
 from memproto.testing.conditions import Declared
 from memproto.testing.evidence import NotRecalled, Raised, Recalled, Returned
-from memproto.testing.facts import Fact
+from memproto.testing.facts import QUESTION, Fact
 from memproto.testing.lifetimes import own_lines
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
@@ -199,6 +202,19 @@ class _Worded(_Lettered):
         return next(lacking, "")
 
 
+class _Alone(_Lettered):
+    """A fact in a script of its own, which is there if its name is."""
+
+    __slots__ = ()
+
+    def missing_in(self, recalled: object) -> str:
+        """Nothing: the characters are those of which its name may be made."""
+        return ""
+
+
+#: Length of a name in a script that puts no spaces between words.
+_ALONE_CHARS = 6
+
 _VERBATIM = Declared(
     "retention",
     "verbatim",
@@ -236,6 +252,7 @@ def _keeps_characters(run: Run, route: str) -> bool:
         ("a text with white space at its end", _FEW, _before_spaces),
         *((kind, words, _worded) for kind, words in scripts.PLAIN.items()),
         *((kind, words, _led) for kind, words in scripts.LEADING.items()),
+        *((kind, digits, _alone) for kind, digits in _alone_in(run)),
     ]
     owed = {make(run.facts.new(), letters): (kind, make) for kind, letters, make in made}
     with run.session(home) as subject:
@@ -379,6 +396,20 @@ def _lettered(fact: Fact, characters: str) -> _Lettered:
     return _Lettered(text, fact.query, fact.name, characters)
 
 
+def _alone_in(run: Run) -> Iterable[tuple[str, str]]:
+    """Scripts in which a whole text is stored, if recall answers a question as it is asked."""
+    is_asked = run.answers_questions() and run.find_way() == QUESTION
+    return scripts.ALONE.items() if is_asked else ()
+
+
+def _alone(fact: Fact, letters: str) -> _Lettered:
+    """A fact of one script that is asked for in it; its name is as rare as the fact's."""
+    said, asked, digits = letters.split()
+    drawn = hashlib.sha256(fact.name.encode()).digest()[:_ALONE_CHARS]
+    name = "".join(digits[byte % len(digits)] for byte in drawn)
+    return _Alone(said.format(name), asked, name, letters)
+
+
 def _worded(fact: Fact, words: str) -> _Worded:
     plain = _lettered(fact, words)
     return _Worded(plain.text, plain.query, plain.name, plain.characters)
@@ -393,6 +424,72 @@ def _before_spaces(fact: Fact, characters: str) -> _Lettered:
     """The fact as an editor leaves a text; the white space itself is not owed."""
     plain = _lettered(fact, characters)
     return dataclasses.replace(plain, text=f"{plain.text} \n")
+
+
+# -- words at the ends of a text -------------------------------------------------------------------
+
+
+@check("MP-TEXT-005", declares=_VERBATIM, routes=("turns", "writes", "tools"))
+def no_word_gets_a_letter_more(run: Run) -> None:
+    served = [route for route in routes.ROUTES if run.serves(route)]
+    judged = [route for route in served if _keeps_words(run, route, run.own_home(route))]
+    if not judged:
+        raise NotApplicable("no text was seen to come back word for word, and none is declared to")
+    for route in judged:
+        if seen := losses.seen_again(functools.partial(_grown, run, route)):
+            words, recalled = seen
+            run.violated(
+                Returned(
+                    wanted=f"{words!r} without a letter beside it that nobody wrote",
+                    value=recalled,
+                    hook=run.hook("recall"),
+                    lead="of a text with a space before it or behind it, ",
+                ),
+                operation=_STORES[route],
+            )
+
+
+def _grown(run: Run, route: str) -> tuple[str, str] | None:
+    """Words at the end of a text that came back with a letter more, and that recall."""
+    home, (plain, begun, ended) = run.own_home(f"{route}-ends"), run.facts.several(3)
+    told = [
+        _between(plain, run.facts.name(), run.facts.name(), "{}"),
+        _between(begun, run.facts.name(), run.facts.name(), " {}"),
+        _between(ended, run.facts.name(), run.facts.name(), "{} "),
+    ]
+    with run.session(home) as subject:
+        taken = [fact for fact in told if _is_taken(subject, fact, route)]
+    if told[0] not in taken:
+        return None
+    with run.session(home) as again:
+        answers = {fact: _recalled(run, again, fact) for fact in taken}
+    grown = {
+        fact: (words, answer)
+        for fact, answer in answers.items()
+        for words in fact.characters.split("/")
+        if _has_grown(words, answer)
+    }
+    # A recall that puts words of its own beside those of a text does it there as well.
+    return None if told[0] in grown else next(iter(grown.values()), None)
+
+
+def _between(fact: Fact, before: str, behind: str, form: str) -> _Lettered:
+    text = form.format(f"{before} {fact.text} {behind}")
+    return _Lettered(text, fact.query, fact.name, f"{before}/{behind}")
+
+
+def _recalled(run: Run, subject: Subject, fact: _Lettered) -> str:
+    """The answer to the question about a fact, under NFC; "" if it does not bring it."""
+    plain = Fact(fact.text, fact.query, fact.name)
+    if not run.brings_back(subject, plain):
+        return ""
+    return unicodedata.normalize("NFC", str(routes.recalled(subject, plain.query)))
+
+
+def _has_grown(words: str, recalled: str) -> bool:
+    """True if the words are there, and each time with a letter before them or behind them."""
+    there = re.findall(rf"(.?){re.escape(words)}(.?)", recalled, re.DOTALL)
+    return bool(there) and all(any(map(str.isalpha, beside)) for beside in there)
 
 
 # -- what both need --------------------------------------------------------------------------------

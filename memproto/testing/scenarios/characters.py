@@ -47,6 +47,13 @@ PLAIN = {
 #: Name to words that are looked for at the beginning of a text, where marks of a list stand too.
 LEADING = {"a text that begins with signs": "--dry-run"}
 
+#: Name to a whole text with a gap for a name, its question, and letters for the name; the scripts
+#: put no spaces between words, and no word of the text is in another script.
+ALONE = {
+    "a text in Chinese alone": "我的牙医叫{}。 我的牙医叫什么？ 欧里达维森马波洛特尼",
+    "a text in Thai alone": "หมอฟันของฉันชื่อ{} หมอฟันของฉันชื่ออะไร กขคงจชดตนบ",
+}
+
 #: Planes from which code points are drawn, those with fewer characters as often as the others.
 _PLANES = ((0x21, 0x3000), (0x3000, 0xFFFE), (0x10000, 0x20000), (0x20000, 0x323B0))
 

@@ -103,6 +103,32 @@ class ADateInFrontIsItsOwn(BuiltinMemoryProvider):
         super().on_memory_write(action, target, kept, old_text)
 
 
+@mutant(kills="MP-TEXT-003", says="of a text in Chinese alone", report="J3")
+class WordsHaveLatinLetters(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        is_asked = re.search("[A-Za-z]", user_message)
+        return super().enrich_turn(user_message, messages) if is_asked else None
+
+
+@mutant(kills="MP-TEXT-005", says="without a letter beside it", report="J3")
+class TheFirstLetterIsWrittenForASpace(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if content and content[:1] == " " != content[1:2]:
+            content = content[1] + content[1:]
+        super().on_memory_write(action, target, content, old_text)
+
+
+@mutant(kills="MP-TEXT-005", says="without a letter beside it", report="J3")
+class TheFirstLetterIsReadForTheLast(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        kept = user_message.rstrip(" ")
+        if kept != user_message:
+            kept += kept[:1]
+        super().on_turn_complete(kept, assistant_response)
+
+
 @mutant(kills="MP-TEXT-004", says="stood in the block", report="F2")
 class StoresTheBlock(Journal):
     @staticmethod
