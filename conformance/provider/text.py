@@ -3,7 +3,9 @@
 import codecs
 import copy
 import dataclasses
+import functools
 import locale
+import re
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -393,6 +395,72 @@ def _before_spaces(fact: Fact, characters: str) -> _Lettered:
     """The fact as an editor leaves a text; the white space itself is not owed."""
     plain = _lettered(fact, characters)
     return dataclasses.replace(plain, text=f"{plain.text} \n")
+
+
+# -- words at the ends of a text -------------------------------------------------------------------
+
+
+@check("MP-TEXT-005", declares=_VERBATIM, routes=("turns", "writes", "tools"))
+def no_word_gets_a_letter_more(run: Run) -> None:
+    served = [route for route in routes.ROUTES if run.serves(route)]
+    judged = [route for route in served if _keeps_words(run, route, run.own_home(route))]
+    if not judged:
+        raise NotApplicable("no text was seen to come back word for word, and none is declared to")
+    for route in judged:
+        if seen := losses.seen_again(functools.partial(_grown, run, route)):
+            words, recalled = seen
+            run.violated(
+                Returned(
+                    wanted=f"{words!r} without a letter beside it that nobody wrote",
+                    value=recalled,
+                    hook=run.hook("recall"),
+                    lead="of a text with a space before it or behind it, ",
+                ),
+                operation=_STORES[route],
+            )
+
+
+def _grown(run: Run, route: str) -> tuple[str, str] | None:
+    """Words at the end of a text that came back with a letter more, and that recall."""
+    home, (plain, begun, ended) = run.own_home(f"{route}-ends"), run.facts.several(3)
+    told = [
+        _between(plain, run.facts.name(), run.facts.name(), "{}"),
+        _between(begun, run.facts.name(), run.facts.name(), " {}"),
+        _between(ended, run.facts.name(), run.facts.name(), "{} "),
+    ]
+    with run.session(home) as subject:
+        taken = [fact for fact in told if _is_taken(subject, fact, route)]
+    if told[0] not in taken:
+        return None
+    with run.session(home) as again:
+        answers = {fact: _recalled(run, again, fact) for fact in taken}
+    grown = {
+        fact: (words, answer)
+        for fact, answer in answers.items()
+        for words in fact.characters.split("/")
+        if _has_grown(words, answer)
+    }
+    # A recall that puts words of its own beside those of a text does it there as well.
+    return None if told[0] in grown else next(iter(grown.values()), None)
+
+
+def _between(fact: Fact, before: str, behind: str, form: str) -> _Lettered:
+    text = form.format(f"{before} {fact.text} {behind}")
+    return _Lettered(text, fact.query, fact.name, f"{before}/{behind}")
+
+
+def _recalled(run: Run, subject: Subject, fact: _Lettered) -> str:
+    """The answer to the question about a fact, under NFC; "" if it does not bring it."""
+    plain = Fact(fact.text, fact.query, fact.name)
+    if not run.brings_back(subject, plain):
+        return ""
+    return unicodedata.normalize("NFC", str(routes.recalled(subject, plain.query)))
+
+
+def _has_grown(words: str, recalled: str) -> bool:
+    """True if the words are there, and each time with a letter before them or behind them."""
+    there = re.findall(rf"(.?){re.escape(words)}(.?)", recalled, re.DOTALL)
+    return bool(there) and all(any(map(str.isalpha, beside)) for beside in there)
 
 
 # -- what both need --------------------------------------------------------------------------------

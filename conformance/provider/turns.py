@@ -37,6 +37,9 @@ _TURNS = 4
 
 _LONG_CHARS = 100_000
 
+#: Seconds for which the longest text is looked for that a store takes; a few are enough for most.
+_PATIENCE_S = 8.0
+
 #: A text of this length is nowhere too long.
 _PLAIN_CHARS = 200
 
@@ -264,6 +267,55 @@ def _unusual_ones(run: Run) -> None:
         )
         is_long = fact == unusual[0][1]
         run.violated(_of_least_length(run, seen, _loses_turn) if is_long else seen)
+    if not accepted[0]:
+        _longest_comes_back(run, "record", _taken_before_another)
+
+
+def _taken_before_another(subject: Subject, text: str) -> bool:
+    """True if a turn was accepted; another one follows, since the last has a rule of its own."""
+    is_taken = _taken(subject, text)
+    _taken(subject, _GOODBYE[0])
+    return is_taken
+
+
+_Takes = Callable[[Subject, str], bool]
+
+
+def _longest_comes_back(run: Run, operation: str, takes: _Takes) -> None:
+    """A store that refuses long texts counts alike where it takes one and where it shows one."""
+    if run.is_selective or not run.binding.own_homes or run.watch.calls_left is not None:
+        return
+    if seen := losses.seen_again(functools.partial(_lost_longest, run, operation, takes)):
+        text, chars = seen
+        run.violated(
+            NotRecalled(
+                wanted=f"{run.hook(operation)} raises where it does not store",
+                texts=(text,),
+                lead=f"it returned for a text of {chars}, longer than any other that it took, and ",
+                tail=" from it",
+            ),
+            operation=operation,
+        )
+
+
+def _lost_longest(run: Run, operation: str, takes: _Takes) -> tuple[str, str] | None:
+    """The fact in the longest text that a new store takes, and its length; None if it is there."""
+    fact, end = run.facts.new(), monotonic() + _PATIENCE_S
+    least, most = len(fact.text), _LONG_CHARS
+    longest: tuple[Fact, Path] | None = None
+    while least <= most and monotonic() < end:
+        chars = (least + most) // 2
+        text = texts.filled(fact.text, chars)
+        home = run.own_home(f"{operation}-{re.sub(r'[^a-zA-Z]', '', fact.name)}-{chars}")
+        with run.session(home) as subject:
+            is_taken = takes(subject, text)
+        if is_taken:
+            longest, least = (fact.within(text), home), chars + 1
+        else:
+            most = chars - 1
+    if longest is None or losses.is_stored(run, *longest):
+        return None
+    return fact.text, f"{len(longest[0].whole):,} characters"
 
 
 def _of_least_length(
@@ -1003,8 +1055,11 @@ def _is_gone(run: Run, fact: Fact, after: str) -> None:
 def what_is_not_stored_is_reported(run: Run) -> None:
     target, _ = next(_added(run, mirrored_writes.needed_targets(run, "add")))
     _unmatched_replace(run, target)
-    for long in _accepted(run, target, [run.facts.new()], _LONG_CHARS):
+    longs = _accepted(run, target, [run.facts.new()], _LONG_CHARS)
+    for long in longs:
         _must_come_back(run, long, f"a text of {_LONG_CHARS:,} characters")
+    if not longs:
+        _longest_comes_back(run, "mirror", lambda subject, text: _accepts(subject, target, text))
     many = run.facts.several(_MANY)
     if accepted := _accepted(run, target, many, 400):
         number = [fact.name for fact in many].index(accepted[-1].name) + 1

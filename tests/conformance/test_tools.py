@@ -162,6 +162,10 @@ def test_forgetting_by_text_says_which_text():
         ({"properties": None}, "no `properties`"),
         ({"properties": {"a b": {}}}, "'a b' is not of ASCII"),
         ({"properties": {"text": {"type": "array"}}}, "the list text has no `items`"),
+        ({"properties": {"text": {"type": "str"}}}, "text has the type 'str', which JSON Schema"),
+        ({"properties": {"text": {"type": ["string", []]}}}, "text has the type [], which JSON"),
+        ({"properties": {"text": {"anyOf": [{"type": "STRING"}]}}}, "text has the type 'STRING'"),
+        ({"properties": {"tags": {"type": "array", "items": {"type": "str"}}}}, "tags[] has the"),
         ({"properties": {"text": "string"}}, "which is no schema"),
         ({"properties": {"text": {"default": {1}}}}, "cannot be sent as JSON"),
     ],
@@ -173,6 +177,9 @@ def test_a_schema_outside_the_portable_subset_is_told(change, told):
 
 
 def test_a_schema_inside_the_portable_subset_has_no_fault():
+    kinds = ["string", "number", "integer", "boolean", "object", "array", "null"]
+    free = named("lamp_add", text={"type": kinds, "items": {}}, note={"enum": ["a"]})
+    assert list(tools_schemas._unportable(free)) == []
     assert list(tools_schemas._unportable(EVERYTHING)) == []
     assert list(tools_schemas._narrow(EVERYTHING)) == []
 

@@ -91,6 +91,7 @@ FAULTS = {
     "tool-result/error-is-a-number": ("type", "$.error"),
     "tool-result/success-beside-an-error": ("enum", "$.error"),
     "tool-result/success-is-a-word": ("type", "$.success"),
+    "tool-schema/argument-of-a-type-of-python": ("anyOf", "$.parameters.properties.text.type"),
     "tool-schema/choice-at-the-top": ("not", "$.parameters"),
     "tool-schema/list-without-items": ("required", "$.parameters.properties.tags"),
     "tool-schema/name-with-a-dot": ("pattern", "$.name"),

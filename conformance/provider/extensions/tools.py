@@ -381,6 +381,9 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _STRICT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
 _ARGUMENT = re.compile(r"[A-Za-z0-9_.-]{1,64}", re.ASCII)
 
+#: The types of JSON Schema.
+_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
+
 _NOT_AT_THE_TOP = ("oneOf", "anyOf", "allOf", "enum", "not", "$ref")
 
 #: A provider that cannot declare shows its tools by the hook that lists them.
@@ -526,6 +529,10 @@ def _unportable_at(where: str, schema: dict[str, Any]) -> Iterator[str]:
     yield from _unportable_object(where, schema.get("required"), properties)
     if _is_array(schema) and not isinstance(schema.get("items"), dict):
         yield f"the list {where} has no `items`"
+    kinds = schema.get("type", [])
+    # Told with their types, since what is listed may have no hash.
+    unknown = [k for k in (kinds if isinstance(kinds, list) else [kinds]) if k not in _TYPES]
+    yield from (f"{where} has the type {show(k, 60)}, which JSON Schema lacks" for k in unknown)
     for place, inner in _inner(where, schema):
         if isinstance(inner, dict):
             yield from _unportable_at(place, inner)

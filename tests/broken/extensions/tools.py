@@ -36,6 +36,14 @@ class AChoiceAtTheTop(Tooled):
         return schemas
 
 
+@mutant(kills="MP-TOOL-003", says="which JSON Schema lacks", report="G2")
+class ATypeOfPython(Tooled):
+    def get_tool_schemas(self) -> list[dict[str, Any]]:
+        schemas = super().get_tool_schemas()
+        schemas[0]["parameters"]["properties"]["text"]["type"] = "str"
+        return schemas
+
+
 @mutant(kills="MP-TOOL-004", says="limit has the types integer, null", report="G2")
 class AnArgumentOfTwoTypes(Tooled):
     def get_tool_schemas(self) -> list[dict[str, Any]]:
@@ -82,6 +90,15 @@ class AnArgumentIsEncoded(Tooled):
     def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
         json.dumps(args, ensure_ascii=False).encode()
         return super().handle_tool_call(tool_name, args)
+
+
+@mutant(kills="MP-TOOL-008", says="raised IndexError", report="G3")
+class ASearchThatIsBrokenOff(Tooled):
+    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
+        asked = str(args.get("query", "")).split()
+        unwanted = [asked[place + 1] for place, word in enumerate(asked) if word == "NOT"]
+        answer = super().handle_tool_call(tool_name, args)
+        return "{}" if any(word in answer for word in unwanted) else answer
 
 
 @mutant(kills="MP-TOOL-009", says="raised KeyError('text')", report="G3")

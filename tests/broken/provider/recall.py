@@ -106,6 +106,15 @@ class RecallEncodesTheQuestion(Journal):
         return super().enrich_turn(bytes.fromhex(key).decode(), messages)
 
 
+@mutant(kills="MP-RECALL-006", says="raised IndexError", report="J1")
+class AQuestionThatIsBrokenOff(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        asked = user_message.split()
+        unwanted = [asked[place + 1] for place, word in enumerate(asked) if word == "NOT"]
+        wanted = [word for word in asked if word not in unwanted]
+        return super().enrich_turn(" ".join(wanted), messages)
+
+
 @mutant(kills="MP-RECALL-007", says="without that limit", report="D6")
 class TheLimitIsNotRead(Journal):
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:

@@ -103,6 +103,25 @@ class ADateInFrontIsItsOwn(BuiltinMemoryProvider):
         super().on_memory_write(action, target, kept, old_text)
 
 
+@mutant(kills="MP-TEXT-005", says="without a letter beside it", report="J3")
+class TheFirstLetterIsWrittenForASpace(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if content and content[:1] == " " != content[1:2]:
+            content = content[1] + content[1:]
+        super().on_memory_write(action, target, content, old_text)
+
+
+@mutant(kills="MP-TEXT-005", says="without a letter beside it", report="J3")
+class TheFirstLetterIsReadForTheLast(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        kept = user_message.rstrip(" ")
+        if kept != user_message:
+            kept += kept[:1]
+        super().on_turn_complete(kept, assistant_response)
+
+
 @mutant(kills="MP-TEXT-004", says="stood in the block", report="F2")
 class StoresTheBlock(Journal):
     @staticmethod

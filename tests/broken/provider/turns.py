@@ -8,7 +8,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-from memproto.errors import WriteRefused
+from memproto.errors import TooLarge, WriteRefused
 from memproto.reference_providers.builtin import BuiltinMemoryProvider
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
@@ -208,6 +208,15 @@ class SearchesWordsOfTheLatestTwo(_OfTwo, Worded):
     pass
 
 
+@mutant(kills="MP-TURN-001", says="longer than any other that it took", report="J8")
+class TheLongestTurnIsDropped(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        if len(user_message) > _LONGEST_CHARS:
+            raise TooLarge(f"a turn has {_LONGEST_CHARS} characters at most")
+        if len(user_message) < _LONGEST_CHARS:
+            super().on_turn_complete(user_message, assistant_response)
+
+
 # -- writes ----------------------------------------------------------------------------------------
 
 # Broken mirrored writes, and tools that store nothing.
@@ -282,6 +291,17 @@ class LongWritesAreDropped(Journal):
         self, action: str, target: str, content: str | None, old_text: str | None = None
     ) -> None:
         if len(content or "") <= _LONGEST_CHARS:
+            super().on_memory_write(action, target, content, old_text)
+
+
+@mutant(kills="MP-WRITE-005", says="longer than any other that it took", report="J8")
+class TheLongestWriteIsDropped(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if len(content or "") > _LIMIT_CHARS:
+            raise TooLarge(f"an entry has {_LIMIT_CHARS} characters at most")
+        if len(content or "") < _LIMIT_CHARS:
             super().on_memory_write(action, target, content, old_text)
 
 
