@@ -321,7 +321,7 @@ def _is_called_again(host: Host, provider: Extended, name: str) -> bool:
 # -- the prompt -----------------------------------------------------------------------------------
 
 
-@check("MP-HOST-PROMPT-005")
+@check("MP-HOST-PROMPT-006")
 def what_each_provider_adds_is_in_the_prompt(run: HostRun) -> None:
     blocks = [f"Ask the harbour book about {run.facts.name()}." for _ in range(2)]
     failing = run.serving("prompt", system_prompt_block=raising(lambda: OSError("no backend")))
@@ -360,7 +360,7 @@ def the_prompt_stays_the_same_for_the_session(run: HostRun) -> None:
     first = _BOATS.findall(host.prompt())
     if not first:
         raise Untestable(
-            "the block of a provider is not in the prompt", depends_on("MP-HOST-PROMPT-005")
+            "the block of a provider is not in the prompt", depends_on("MP-HOST-PROMPT-006")
         )
     for number in range(3):
         host.record(f"Turn {number}.")
@@ -382,7 +382,7 @@ def the_prompt_does_not_promise_a_tool_that_is_not_offered(run: HostRun) -> None
     plain, hidden = (_prompt(run, name, block, denied) for denied in ((), (name,)))
     if block not in plain:
         raise Untestable(
-            "the block of a provider is not in the prompt", depends_on("MP-HOST-PROMPT-005")
+            "the block of a provider is not in the prompt", depends_on("MP-HOST-PROMPT-006")
         )
     if hidden == plain:
         run.violated(

@@ -91,7 +91,7 @@ class GivesUpAToolForGood(MemoryProviderRegistry):
         return result
 
 
-@mutant(kills="MP-HOST-PROMPT-005", says="a prompt that holds", report="F8")
+@mutant(kills="MP-HOST-PROMPT-006", says="a prompt that holds", report="F8")
 class AddsTheFirstBlockOnly(MemoryProviderRegistry):
     def system_prompt_block(self):
         first, _, _ = super().system_prompt_block().partition("\n\n")
