@@ -1,14 +1,16 @@
 """Chapter 80: recall under a deadline, late answers, stuck providers, wrong types."""
 
+import datetime as dt
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from memproto.deadlines import Deadlines
 from memproto.testing.clauses import Untestable, Violation, check
-from memproto.testing.evidence import Called, NotReported, Raised, Returned
-from memproto.testing.host.host import Host
+from memproto.testing.evidence import Called, Differs, NotReported, Raised, Returned
+from memproto.testing.host.host import Host, HostLate
 from memproto.testing.host.probes import Gate, Probe, answering
 from memproto.testing.host.run import HostRun
+from memproto.testing.instruments.walltime import WallClock, wall_clock
 from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
 
@@ -259,3 +261,39 @@ def a_recall_that_missed_its_deadline_is_reported(run: HostRun) -> None:
             )
 
     run.at_some_pace(attempt)
+
+
+_YEARS = dt.timedelta(days=20 * 365)
+
+
+@check("MP-HOST-RECALL-010")
+def the_wall_clock_moves_no_deadline(run: HostRun) -> None:
+    with wall_clock() as clock:
+        began = clock.now()
+        for to in (began + _YEARS, began - _YEARS):
+            provider = run.probe(enrich_turn=_moving(clock, to))
+            host = run.opened(provider)
+            if "Noted." not in host.recall("What was noted?").values():
+                wanted = f"the answer of a provider in whose recall the clock jumps to {to.year}"
+                run.violated(Differs(wanted=wanted, seen="it is taken for a late one"))
+            host.close()
+        if run.takes("deadlines"):
+            pace = Deadlines(enrich_s=0.3 * run.scale)
+            host = run.opened(run.probe(enrich_turn=run.gate("Too late.")), deadlines=pace)
+            try:
+                host.recall("What was noted?")
+            except HostLate:
+                wanted = "a recall that ends at its deadline while the clock stands still"
+                run.violated(Differs(wanted=wanted, seen="it had not returned"))
+            finally:
+                run.open_gates()
+
+
+def _moving(clock: WallClock, to: dt.datetime) -> Callable[..., str]:
+    """A recall in which somebody sets the clock."""
+
+    def act(user_message: str, messages: list[dict[str, Any]]) -> str:
+        clock.jump(to)
+        return "Noted."
+
+    return act

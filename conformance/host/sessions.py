@@ -34,6 +34,9 @@ _WAYS: dict[str, tuple[tuple[str, ...], int]] = {
 #: Number of turns of a conversation that is longer than a few screens.
 _SAID = 12
 
+#: Number of writes that are made while a provider takes none.
+_BURST = 300
+
 #: Step of a driver that makes one of those, if it has another name.
 _STEP_OF = {"new": "switch"}
 
@@ -155,8 +158,23 @@ def ends_and_switches_keep_their_place_among_the_writes(run: HostRun) -> None:
     if order != due:
         wanted = f"{_SAID} times {_TURN}, then {_END}, {_SWITCH}, {_TURN}"
         run.violated(Misordered(wanted=wanted, calls=order, due=due))
+    _a_switch_finds_room(run)
     if run.loaded.is_driver and host.has("turn"):
         _turns_stay_in_their_session(run)
+
+
+def _a_switch_finds_room(run: HostRun) -> None:
+    """A queue may have a bound for writes, and none for what says where they belong."""
+    gate = run.gate()
+    provider = run.serving("sessions", on_turn_complete=gate)
+    host = run.opened(provider)
+    for number in range(_BURST):
+        host.record(f"Book berth {number}.")
+    host.switch("resume", run.session_key())
+    gate.open()
+    if not run.wait_until(lambda: provider.count(_SWITCH) > 0):
+        wanted = f"a switch behind {_BURST} turns that waited"
+        run.violated(Called(wanted=wanted, hook=_SWITCH, times=0, due=1))
 
 
 def _turns_stay_in_their_session(run: HostRun) -> None:

@@ -1,5 +1,6 @@
 """Chapter 80: the end of a session."""
 
+import contextlib
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +9,7 @@ from memproto.deadlines import Deadlines
 from memproto.errors import Unavailable
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.evidence import Called, Differs, NotReported
-from memproto.testing.host.host import Host, undecided_if_late
+from memproto.testing.host.host import Host, HostLate, undecided_if_late
 from memproto.testing.host.probes import Probe, answering, raising
 from memproto.testing.host.run import HostRun
 from memproto.testing.needs import depends_on
@@ -98,6 +99,22 @@ def shutdown_of_a_provider_is_called_once(run: HostRun) -> None:
                         seen=observed,
                     )
                 )
+    if run.takes("deadlines"):
+        _is_called_of_one_that_hangs(run)
+
+
+def _is_called_of_one_that_hangs(run: HostRun) -> None:
+    """A provider that hangs in a recall was initialized as well, and is shut down."""
+    hung = run.probe(enrich_turn=run.gate())
+    budget_s = 0.3 * run.scale
+    host = run.opened(hung, deadlines=Deadlines(enrich_s=budget_s, shutdown_s=2 * budget_s))
+    # One that waits all the same is for MP-HOST-RECALL-001 and MP-HOST-SHUT-003.
+    with contextlib.suppress(HostLate):
+        host.recall("Anything?")
+        host.close()
+        if not run.wait_until(lambda: hung.count("shutdown") == 1, 1.0):
+            wanted = "shutdown of a provider that hangs in a recall"
+            run.violated(Called(wanted=wanted, hook="shutdown", times=0, due=1))
 
 
 @check("MP-HOST-SHUT-003", budget_s=240.0)

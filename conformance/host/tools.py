@@ -9,8 +9,8 @@ from typing import Any
 from memproto.deadlines import Deadlines
 from memproto.registry.parts.tool_schemas import fault_of
 from memproto.testing.clauses import NotApplicable, Untestable, check
-from memproto.testing.evidence import Called, Lacks, Returned, Surplus, TooLong, Unsteady
-from memproto.testing.host.host import Host
+from memproto.testing.evidence import Called, Differs, Lacks, Returned, Surplus, TooLong, Unsteady
+from memproto.testing.host.host import Host, HostLate
 from memproto.testing.host.probes import Extended, raising, tool
 from memproto.testing.host.run import HostRun
 from memproto.testing.needs import Driver, depends_on
@@ -185,6 +185,8 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
     "a dict": lambda *args: {"berth": 7},
     "None": lambda *args: None,
     "text that is no JSON": lambda *args: "Berth 7",
+    "two documents of JSON": lambda *args: '{"berth": 7} {"berth": 8}',
+    "text that begins as JSON": lambda *args: "{berth: 7}",
     "bytes": lambda *args: b"{}",
     "a ValueError": raising(lambda: ValueError("no berth")),
     "a SystemExit": raising(SystemExit),
@@ -401,6 +403,27 @@ def _prompt(run: HostRun, name: str, block: str, denied: tuple[str, ...]) -> str
 
 def _block(text: str) -> dict[str, Callable[..., Any]]:
     return {"system_prompt_block": lambda: text}
+
+
+#: Deadlines one after the other would take longer than one deadline and the machine's slack.
+_HANGING = 32
+
+
+@check("MP-HOST-PROMPT-005")
+def the_prompt_waits_for_no_provider_that_hangs(run: HostRun) -> None:
+    block = "The user has a boat."
+    good = run.serving("prompt", **_block(block))
+    number = _HANGING if run.loaded.most is None else 1
+    hung = [run.serving("prompt", system_prompt_block=run.gate("")) for _ in range(number)]
+    pace = Deadlines(ask_s=0.3 * run.scale)
+    host = run.opened(*hung, *run.beside(good), deadlines=pace, steps=("prompt",))
+    try:
+        prompt = host.prompt()
+    except HostLate:
+        wanted = f"a prompt beside {number} providers that hang in `system_prompt_block`"
+        run.violated(Differs(wanted=wanted, seen="it had not returned"))
+    if run.beside(good) and good.count("system_prompt_block") and block not in prompt:
+        run.violated(Returned(wanted="the block of a provider that answered", value=show(prompt)))
 
 
 #: Delimiters of the fence, as a stored text may hold them.

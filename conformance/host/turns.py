@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from memproto.deadlines import Deadlines
 from memproto.testing.clauses import Untestable, Violation, check
-from memproto.testing.evidence import Called, Misordered, Returned
-from memproto.testing.host.host import Host
+from memproto.testing.evidence import Called, Differs, Misordered, Returned
+from memproto.testing.host.host import Host, HostLate
 from memproto.testing.host.model import failing_model, repeated, saying
 from memproto.testing.host.probes import Probe, answering, needs_promise
 from memproto.testing.host.run import HostRun
@@ -262,6 +263,39 @@ def _begins_once_without_an_answer(run: HostRun, host: Host, provider: Probe) ->
         due = dict(begun)[more[0]]
         run.violated(Called(wanted=wanted, hook="on_turn_start", times=due, due=1))
     _assert_grows(run, provider)
+
+
+#: Deadlines one after the other would take longer than one deadline and the machine's slack.
+_HANGING = 32
+
+
+@check("MP-HOST-TSTART-002")
+def a_turn_does_not_wait_for_its_beginning(run: HostRun) -> None:
+    hook, number = "on_turn_start", _HANGING if run.loaded.most is None else 1
+    gate = run.gate()
+    hung = [
+        run.serving("turns", on_turn_start=gate, enrich_turn=answering("Noted."))
+        for _ in range(number)
+    ]
+    budget_s = 0.3 * run.scale
+    # The kit waits for the whole turn: a beginning that takes all budgets in a row is to exceed it.
+    pace = Deadlines(turn_start_s=budget_s, ask_s=budget_s, enrich_s=2.0 * run.scale)
+    host = run.opened(*hung, deadlines=pace, steps=("turn",))
+    for question in ("Which berth is free?", "And which one tomorrow?"):
+        try:
+            host.turn(question)
+        except HostLate:
+            wanted = f"a turn beside {number} providers that hang in `{hook}`"
+            run.violated(Differs(wanted=wanted, seen="it had not returned"))
+    needs_promise(hung[0], hook)
+    for provider in hung:
+        if provider.count(hook) > 1:
+            wanted = "one call of a provider whose first call has not returned"
+            run.violated(Called(wanted=wanted, hook=hook, times=provider.count(hook), due=1))
+        if provider.count(hook) and provider.count("enrich_turn") < 2:
+            wanted = f"recall of a provider that hangs in `{hook}`, in each of 2 turns"
+            times = provider.count("enrich_turn")
+            run.violated(Called(wanted=wanted, hook="enrich_turn", times=times, due=2))
 
 
 def _whole(turn_id: str, author: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import dataclasses
 import time
 import types
 
-from memproto.deadlines import Deadlines
+from memproto.deadlines import Deadlines, MonotonicClock
 from memproto.registry import MemoryProviderRegistry
 from memproto.registry.calls.gather import Gather, fly
 from memproto.registry.calls.recall import Recall, recall
@@ -206,3 +206,17 @@ class AsksInPairs(MemoryProviderRegistry):
             found += super().enrich_turn(user_message, messages)
         self._core.lanes = lanes
         return found
+
+
+class _WallClock(MonotonicClock):
+    def now(self):
+        return time.time()
+
+    def wait(self, condition, until):
+        condition.wait(min(max(until - time.time(), 0.0), 0.05))
+
+
+@mutant(kills="MP-HOST-RECALL-010", says="the clock jumps", report="J4")
+class MeasuresDeadlinesOnTheWallClock(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=None):
+        super().__init__(deadlines=deadlines, clock=_WallClock(), on_event=on_event)

@@ -242,3 +242,10 @@ class KeepsThePromptOfEachProviderForAll(Agent):
         if key not in self.kept:
             type(self).kept = {**self.kept, key: super().prompt()}
         return self.kept[key]
+
+
+@mutant(kills="MP-HOST-SESS-003", says="a switch behind 300 turns", report="A6")
+class DropsASwitchWhereManyWritesWait(MemoryProviderRegistry):
+    def on_session_switch(self, new_session_id, **kwargs):
+        if all(lane.queued < 200 for lane in self._core.lanes):
+            super().on_session_switch(new_session_id, **kwargs)

@@ -8,7 +8,7 @@ from memproto.deadlines import Deadlines
 from memproto.registry import MemoryProviderRegistry
 from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.shutdown import Ending
-from tests.broken.host.parts import OtherLane
+from tests.broken.host.parts import OtherLane, Through, Wrapping
 from tests.broken.marks import mutant
 
 
@@ -72,3 +72,22 @@ class LeavesAWatcherWithEachSession(MemoryProviderRegistry):
     def initialize_all(self, session_key, config):
         threading.Thread(target=threading.Event().wait, daemon=True).start()
         super().initialize_all(session_key, config)
+
+
+class _Abandoned(Through):
+    is_busy = False
+
+    def enrich_turn(self, user_message, messages):
+        self.is_busy = True
+        answer = self.inner.enrich_turn(user_message, messages)
+        self.is_busy = False
+        return answer
+
+    def shutdown(self):
+        if not self.is_busy:
+            self.inner.shutdown()
+
+
+@mutant(kills="MP-HOST-SHUT-002", says="that hangs in a recall", report="B10")
+class ShutsDownNoneThatHangsInARecall(Wrapping):
+    through = _Abandoned

@@ -169,3 +169,29 @@ class AddsABlockAsItIs(Wrapping):
 
     def system_prompt_block(self):
         return super().system_prompt_block().replace("memoryQcontext", "memory-context")
+
+
+@mutant(kills="MP-HOST-PROMPT-005", says="it had not returned", report="B2")
+class AsksForThePromptWithoutADeadline(MemoryProviderRegistry):
+    def system_prompt_block(self):
+        for lane in self._core.serving("prompt"):
+            lane.attempt("system_prompt_block")
+        return super().system_prompt_block()
+
+
+class _Believing(Through):
+    answer = None
+
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        self.answer = self.inner.handle_tool_call(tool_name, args, **kwargs)
+        return self.answer
+
+
+@mutant(kills="MP-HOST-TOOL-004", says="two documents", report="G3")
+class TakesABraceForJson(Wrapping):
+    through = _Believing
+
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        result = super().handle_tool_call(tool_name, args, **kwargs)
+        found = [lane.provider.answer for lane in self._core.lanes]
+        return next((text for text in found if str(text).startswith('{"')), result)

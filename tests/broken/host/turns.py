@@ -331,3 +331,30 @@ class NamesTheSessionOfTheStart(MemoryProviderRegistry):
 
     def record(self, turn):
         super().record({**turn, "session_id": self.key})
+
+
+@mutant(kills="MP-HOST-TSTART-002", says="it had not returned", report="B2")
+class BeginsATurnForOneAfterTheOther(MemoryProviderRegistry):
+    def on_turn_start(self, turn_number, message, **kwargs):
+        lanes = self._core.lanes
+        for lane in lanes:
+            self._core.lanes = (lane,)
+            super().on_turn_start(turn_number, message, **kwargs)
+        self._core.lanes = lanes
+
+
+class _Unready(Through):
+    is_busy = False
+
+    def on_turn_start(self, turn_number, message, **kwargs):
+        self.is_busy = True
+        self.inner.on_turn_start(turn_number, message, **kwargs)
+        self.is_busy = False
+
+    def enrich_turn(self, user_message, messages):
+        return None if self.is_busy else self.inner.enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-HOST-TSTART-002", says="recall of a provider that hangs", report="B2")
+class RecallsNothingOfOneThatHasNotBegun(Wrapping):
+    through = _Unready
