@@ -351,3 +351,9 @@ def the_rest_of_an_answer_is_shown(run: HostRun) -> None:
             run.violated(
                 Returned(wanted=show(plain_answer), value=show(shown), tail=tail), operation="turn"
             )
+    # A scrubber that waits for more has none to come, and gives back what it held.
+    for answer in ("It holds if a <", "It begins with <memory", "It is a note, as in [System"):
+        host.model.answer = saying(answer)
+        shown = host.turn("How does it read?")
+        if answer not in shown:
+            run.violated(Returned(wanted=show(answer), value=show(shown)), operation="turn")

@@ -277,16 +277,24 @@ def the_wall_clock_moves_no_deadline(run: HostRun) -> None:
                 wanted = f"the answer of a provider in whose recall the clock jumps to {to.year}"
                 run.violated(Differs(wanted=wanted, seen="it is taken for a late one"))
             host.close()
-        if run.takes("deadlines"):
-            pace = Deadlines(enrich_s=0.3 * run.scale)
-            host = run.opened(run.probe(enrich_turn=run.gate("Too late.")), deadlines=pace)
-            try:
-                host.recall("What was noted?")
-            except HostLate:
-                wanted = "a recall that ends at its deadline while the clock stands still"
-                run.violated(Differs(wanted=wanted, seen="it had not returned"))
-            finally:
-                run.open_gates()
+    if not run.takes("deadlines"):
+        return
+    # A host that keeps no deadline by any clock is for MP-HOST-RECALL-001.
+    _recall_that_hangs(run)
+    with wall_clock():
+        try:
+            _recall_that_hangs(run)
+        except HostLate:
+            wanted = "a recall that ends at its deadline while the clock stands still"
+            run.violated(Differs(wanted=wanted, seen="it had not returned"))
+        finally:
+            run.open_gates()
+
+
+def _recall_that_hangs(run: HostRun) -> None:
+    pace = Deadlines(enrich_s=0.3 * run.scale)
+    host = run.opened(run.probe(enrich_turn=run.gate("Too late.")), deadlines=pace)
+    host.recall("What was noted?")
 
 
 def _moving(clock: WallClock, to: dt.datetime) -> Callable[..., str]:

@@ -3,7 +3,7 @@
 import contextlib
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -144,7 +144,19 @@ def a_turn_without_an_answer_is_not_recorded(run: HostRun) -> None:
             continue
         host.model.answer = failing_model
         host.try_turn("Which berth is free?", step=step)
+        host.model.answer = _failing_behind("Berth 7 ")
+        host.try_turn("And which one tomorrow?", step=step)
         _assert_only_the_next_is_recorded(run, host, provider, "got no answer", step=step)
+
+
+def _failing_behind(piece: str) -> Callable[[list[dict[str, Any]]], Iterator[str]]:
+    """A model whose answer breaks off behind its first piece."""
+
+    def answer(request: list[dict[str, Any]]) -> Iterator[str]:
+        yield piece
+        failing_model(request)
+
+    return answer
 
 
 @check("MP-HOST-TURN-007")
@@ -507,6 +519,27 @@ def _nothing_is_prepared_for_the_session_that_was_left(run: HostRun) -> None:
     if not run.stays_silent(is_prepared):
         wanted = "no preparation for a turn of the session that was left"
         run.violated(Misordered(wanted=wanted, seen="there was one behind the switch"))
+
+
+@check("MP-HOST-PREWARM-002")
+def a_preparation_holds_up_no_write_and_no_other(run: HostRun) -> None:
+    gate = run.gate()
+    provider = run.serving("prewarm", queue_prefetch=gate)
+    host = run.opened(provider)
+    host.record("Which berth is free?", "Berth 7.")
+    if not gate.entered.wait(5.0 * run.scale):
+        needs_promise(provider, "queue_prefetch")
+        raise Untestable("no recall is prepared", depends_on("MP-HOST-PREWARM-001"))
+    # A while lies between the turns: a host that gave the first one to a thread is done with it.
+    for number in range(2):
+        host.record(f"Book berth {number}.")
+        if not run.wait_until(lambda n=number: provider.count(_TURN) == n + 2):  # type: ignore[misc]
+            wanted = "the turn behind one whose preparation hangs"
+            run.violated(Called(wanted=wanted, hook=_TURN, times=number + 1, due=number + 2))
+        if not run.stays_silent(lambda: provider.count("queue_prefetch") > 1):
+            wanted = "one preparation of a provider at a time"
+            times = provider.count("queue_prefetch")
+            run.violated(Called(wanted=wanted, hook="queue_prefetch", times=times, due=1))
 
 
 @check("MP-HOST-PRIV-001")

@@ -306,8 +306,10 @@ HOST_OUT_OF_REACH: Mapping[str, str] = {
     "MP-HOST-WRITE-001": "the framework has no memory tool",
     "MP-HOST-TOOL-003": _SAME_NAME,
     "MP-HOST-PREWARM-001": "the framework has no recall prepared",
+    "MP-HOST-PREWARM-002": "the framework has no recall prepared",
     "MP-HOST-SHUT-001": _NOT_OVER,
     "MP-HOST-SHUT-002": _NOT_OVER,
     "MP-HOST-SHUT-003": _NOT_OVER,
     "MP-HOST-SHUT-004": _NOT_OVER,
+    "MP-HOST-SHUT-006": _NOT_OVER,
 }

@@ -237,3 +237,9 @@ class KeepsWhatItSentInALongConversation(Sending):
         super()._finish(user_message, shown)
         if len(self._history) > 16:
             self._history[-2]["content"] = self.sent
+
+
+@mutant(kills="MP-HOST-SHOW-003", says="if a <", report="F1")
+class KeepsTheEndOfAnAnswerToItself(Agent):
+    def _shown(self, pieces):
+        return map(StreamingContextScrubber().feed, pieces)

@@ -1,5 +1,6 @@
 """Agents and registries that record what is no turn, or a turn as another one."""
 
+import contextlib
 import datetime as dt
 import itertools
 import threading
@@ -358,3 +359,40 @@ class _Unready(Through):
 @mutant(kills="MP-HOST-TSTART-002", says="recall of a provider that hangs", report="B2")
 class RecallsNothingOfOneThatHasNotBegun(Wrapping):
     through = _Unready
+
+
+class _Slow(Through):
+    def queue_prefetch(self, query, *, session_id=""):
+        """Left to the turn."""
+
+    def on_turn_complete(self, user_message, assistant_response):
+        self.inner.on_turn_complete(user_message, assistant_response)
+        if any(lane.provider is self for lane in self.registry._core.serving("prewarm")):
+            self.inner.queue_prefetch(user_message, session_id="")
+
+
+@mutant(kills="MP-HOST-PREWARM-002", says="whose preparation hangs", report="B1")
+class PreparesOnTheThreadOfTheWrites(Wrapping):
+    through = _Slow
+
+
+class _Piling(Through):
+    def queue_prefetch(self, query, *, session_id=""):
+        told = {"session_id": session_id}
+        thread = threading.Thread(target=self.inner.queue_prefetch, args=(query,), kwargs=told)
+        thread.daemon = True
+        thread.start()
+
+
+@mutant(kills="MP-HOST-PREWARM-002", says="one preparation of a provider", report="C4")
+class PreparesBesideWhatHangs(Wrapping):
+    through = _Piling
+
+
+@mutant(kills="MP-HOST-TURN-006", says="got no answer", report="A12")
+class RecordsWhatCameBeforeTheModelFailed(Agent):
+    def _answered(self, user_message):
+        pieces = super()._answered(user_message)
+        yield next(pieces)
+        with contextlib.suppress(ModelFailed):
+            yield from pieces
