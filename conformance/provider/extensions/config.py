@@ -254,6 +254,8 @@ def answers_are_saved_below_the_home(run: Run) -> None:
     if not words:
         raise NotApplicable("no answer is an open text that can be looked for")
     save_words(run, values, subject)
+    if run.binding.own_homes:
+        _saves_the_rest_elsewhere(run, {key: values[key] for key in values if key not in words})
     for key, word in words.items():
         for path in holding(run, word):
             if not path.is_relative_to(run.home):
@@ -264,6 +266,17 @@ def answers_are_saved_below_the_home(run: Run) -> None:
                         lead=f"the answer to {key!r} is in {path.name}, at ",
                     ),
                 )
+
+
+def _saves_the_rest_elsewhere(run: Run, values: Answers) -> None:
+    """Another profile is set up in the same process, where the words are not answered."""
+    home = run.place("second")
+    home.mkdir(parents=True, exist_ok=True)
+    try:
+        saving(run).save_config(values, str(home))
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
 
 
 # -- configuring kept ------------------------------------------------------------------------------

@@ -71,11 +71,9 @@ def known(run: Run) -> list[Order]:
     if serves(run, "forget"):
         told = turn if run.serves("turns") else _add(mirrored_writes.targets(run, "add"))
         if told is not None:
-            again = dataclasses.replace(told, fact="again")
             orders += [
-                Order((told, Step("forget", fact=scope), after), (told, told))
+                Order((told, Step("forget", fact=scope), told), (told, told))
                 for scope in ("", "session")
-                for after in (told, again)
             ]
     return orders
 

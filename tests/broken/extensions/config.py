@@ -3,7 +3,7 @@
 import json
 import uuid
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.broken.marks import mutant
 from tests.good.configured import Configured
@@ -114,6 +114,15 @@ class AnswersAreSavedForAllProfiles(Configured):
     def save_config(self, values: dict[str, Any], home: str) -> None:
         super().save_config(values, home)
         self.write(Path.home(), self.answers(Path(home)))
+
+
+@mutant(kills="MP-CONF-006", says="is in configured.json, at", report="C6")
+class AnswersAreThoseOfTheProcess(Configured):
+    told: ClassVar[dict[str, Any]] = {}
+
+    def save_config(self, values: dict[str, Any], home: str) -> None:
+        self.told.update(values)
+        super().save_config(self.told, home)
 
 
 @mutant(kills="MP-CONF-007", says="as they stand in the schema", report="K4")

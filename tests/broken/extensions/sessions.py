@@ -168,13 +168,14 @@ class ASessionIsEnteredOnce(Private):
 
 @mutant(kills="MP-SESS-009", says="a branch", report="A5")
 class ABranchIsItsParent(Private):
-    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
-        parent = kwargs.get("parent_session_id")
-        is_branch = parent == self._session and new_session_id not in self._sessions()
-        super().on_session_switch(parent if is_branch else new_session_id, **kwargs)
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._known = {session_key}
 
-    def _sessions(self) -> set[str]:
-        return {entry["session"] for entry in self._load()}
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        is_branch = kwargs.get("parent_session_id") and new_session_id not in self._known
+        super().on_session_switch(self._session if is_branch else new_session_id, **kwargs)
+        self._known.add(new_session_id)
 
 
 @mutant(kills="MP-SESS-007", says="a rewind", report="A11")

@@ -199,7 +199,7 @@ class AToolDoesNotEmptyTheCache(Tooled):
 
 @mutant(kills="MP-DATA-005", says="which another process stored", report="D4")
 class AnswersAreKeptForTheProcess(Journal):
-    """Whatever is stored in this process empties them."""
+    """Each write of this process empties them."""
 
     answers: ClassVar[dict[tuple[str, int], str | None]] = {}
 

@@ -1,7 +1,6 @@
 """Broken in some orders of calls, and in no plain session."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 from memproto.errors import TooLarge, WriteRefused
@@ -9,7 +8,6 @@ from memproto.reference_providers.builtin import BuiltinMemoryProvider
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
 from tests.good.private import Private
-from tests.good.tenants import digest
 
 
 @mutant(kills="MP-LIFE-001", says="remove", report="C1")
@@ -179,23 +177,3 @@ class ARefusedRemoveTakesBoth(Journal):
                 self._save()
             raise
         self._at_hand.append(content)
-
-
-@mutant(kills="MP-LIFE-001", says="forget", report="G8")
-class ForgottenWordsAreNeverTakenAgain(Private):
-    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
-        gone = [entry["text"] for entry in self._load() if self._is_within(entry, scope)]
-        answer = super().forget(scope)
-        with self._gone.open("a", encoding="ascii") as file:
-            file.writelines(f"{json.dumps(text)}\n" for text in gone)
-        return answer
-
-    @property
-    def _gone(self) -> Path:
-        return self._home / f"{digest(self._user)}.gone"
-
-    def _save(self) -> None:
-        lines = self._gone.read_text("ascii").splitlines() if self._gone.exists() else []
-        gone = {json.loads(line) for line in lines}
-        self._entries = [entry for entry in self._entries if entry["text"] not in gone]
-        super()._save()

@@ -318,7 +318,7 @@ class ANameStandsInForTheId(Private):
         super().initialize(session_key, {**config, "user_id": user})
 
 
-@mutant(kills="MP-TENANT-006", says="in the middle", report="E6")
+@mutant(kills="MP-TENANT-006", says="kept apart, as session key", report="E6")
 class KeysLoseTheirMiddle(Tenants):
     @staticmethod
     def name_of_session(session_key: str) -> str:
