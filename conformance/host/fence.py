@@ -27,6 +27,8 @@ from memproto.testing.fence.harness import (
     SANITIZE,
     SCRUBBER,
     each_attack,
+    each_misspelling,
+    each_spelling,
     encodable,
     examples,
     new_scrubber,
@@ -419,10 +421,10 @@ _STREAM_OPEN, _STREAM_CLOSE = TARGETS["open"], TARGETS["close"]
 _CUTS = 2
 
 
-def _block(run: HostRun) -> tuple[str, str]:
-    """A block, and a name that only its text holds."""
+def _block(run: HostRun, before: str = "") -> tuple[str, str]:
+    """A block, and a name that only its text holds; the text may have something before it."""
     fact = run.facts.new()
-    block = run.fenced(BUILD, [(run.label(), fact.text)])
+    block = run.fenced(BUILD, [(run.label(), f"{before}{fact.text}")])
     assert isinstance(block, str)
     return block, fact.name
 
@@ -448,6 +450,21 @@ def _streams(block: str) -> Iterator[str]:
     yield f"{block[: len(block) // 2]}"
     yield f"a {_STREAM_OPEN} b {_STREAM_CLOSE} c {_STREAM_OPEN}\n[System note: x]\nd"
     yield f"{_STREAM_OPEN}{block}{_STREAM_CLOSE}"
+    yield from _mentions()
+
+
+#: Tags that are mentioned, and may have attributes, or no end.
+_MENTIONED = ("", " ", "/", " id", " id=1 hidden", " -", ">", " <b>", "\nid", " [", ">\n[Note")
+
+
+def _mentions() -> Iterator[str]:
+    for tag in (_STREAM_OPEN, _STREAM_CLOSE):
+        for behind in _MENTIONED:
+            yield f"The tag {tag[:-1]}{behind}\n{_LATER_WORDS}"
+
+
+#: No bracket stands behind a mentioned tag, so that no reader takes these for attributes of it.
+_LATER_WORDS = "stands alone, says the manual."
 
 
 def _assert_every_cut_in_two(run: HostRun, text: str) -> None:
@@ -485,7 +502,12 @@ def a_leaked_block_is_taken_out_and_nothing_else(run: HostRun) -> None:
             _STREAM_OPEN,
             tuple(text.replace(_STREAM_OPEN, "").replace(_STREAM_CLOSE, "").split()),
         )
+    for text in _mentions():
+        _assert_words_shown(run, text, scrubbed(run, [text]), ("The tag", _LATER_WORDS))
     for text in BENIGN.values():
+        if "<" in text:  # other tags, which end no block
+            block, name = _block(run, f"{text}\n")
+            _assert_taken_out(run, f"Before. {block} Behind.", name, ("Before.", "Behind."))
         got = scrubbed(run, list(text))
         if got != encodable(text):
             run.violated(
@@ -507,6 +529,10 @@ def _assert_taken_out(run: HostRun, text: str, secret: str, words: tuple[str, ..
             ),
             operation=SCRUBBER,
         )
+    _assert_words_shown(run, text, got, words)
+
+
+def _assert_words_shown(run: HostRun, text: str, got: str, words: tuple[str, ...]) -> None:
     missing = [word for word in words if word not in got]
     if missing:
         expected = f"{missing[0]!r}, which is no part of a block"
@@ -611,16 +637,15 @@ def no_delimiter_is_left_to_be_seen(run: HostRun) -> None:
 @check("MP-HOST-FENCE-009", budget_s=300.0)
 def no_delimiter_is_left_to_be_decoded(run: HostRun) -> None:
     each_attack(run, lambda text: _assert_none_left(run, text, TURNED))
+    each_spelling(run, lambda text: _assert_none_left(run, text, TURNED))
 
 
 def _assert_none_left(run: HostRun, text: str, level: int) -> None:
-    if not effective(text, level):
-        return
     clean = sanitized(run, text)
     # The lower level alone is concerned with the view of a literal reader.
     lowest = 0 if level == SMUGGLED else SMUGGLED
     left = [finding for finding in effective(clean, level) if finding.tier > lowest]
-    if left:
+    if left and effective(text, level):
         shown = clean[left[0].start : left[0].end]
         expected = f"no delimiter that is read at tier {left[0].tier}"
         observed = f"{left[0].kind} {show(shown)} in {show(clean)}, out of {show(text)}"
@@ -853,13 +878,12 @@ def what_nobody_takes_for_a_delimiter_comes_back_as_it_was(run: HostRun) -> None
     rng = random.Random(run.context.seed)
     for _ in range(run.examples * 50):
         _assert_untouched(run, near_miss(rng))
+    each_misspelling(run, lambda text: _assert_untouched(run, text))
 
 
 def _assert_untouched(run: HostRun, text: str) -> None:
-    if may(text):
-        return
     clean = sanitized(run, text)
-    if clean != text:
+    if clean != text and not may(text):
         run.violated(
             Returned(wanted=f"{show(text)} as it was", value=show(clean)), operation=SANITIZE
         )

@@ -98,6 +98,7 @@ class Lane:
             "directory": str(folder),
             "first": [*first],
             "all": change is None,
+            "loads": self._loads(change),
         }
         try:
             return self._answer(asked, folder)
@@ -105,6 +106,18 @@ class Lane:
             if self._subject.is_kit:
                 self.end()
             shutil.rmtree(folder, ignore_errors=True)
+
+    def _loads(self, change: Change | None) -> list[str]:
+        """
+        The modules without which nothing can be judged.
+
+        A changed module of the package is that of the kit as well, which imports it late: there an
+        import that fails would be an error of the kit.
+        """
+        if change is None or not self._subject.is_kit:
+            return []
+        place = self._subject.place(change.source).with_suffix("")
+        return [".".join(part for part in place.parts if part != "__init__")]
 
     def _answer(self, asked: dict[str, Any], folder: Path) -> Verdict:
         process = self._started(folder)

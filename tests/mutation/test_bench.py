@@ -224,6 +224,21 @@ def test_a_change_that_does_not_load_is_killed():
 
 
 @pytest.mark.once
+def test_a_part_of_the_kit_that_does_not_load_is_killed_and_no_error_of_the_kit():
+    fence = SUBJECTS["fence"]
+    change = next(c for c in changes(fence) if c.source.name == "sanitize.py")
+    change.__dict__["after"] = f"{change.before}\n_BAD = re.compile('[b-a]')\n"
+    lane = Lane(fence, 120.0)
+    try:
+        verdict = lane.judge(change, ["MP-HOST-FENCE-009"])
+    finally:
+        lane.close()
+    assert verdict.by == "load"
+    assert "bad character range" in verdict.red["load"]
+    assert not verdict.kit
+
+
+@pytest.mark.once
 def test_a_verdict_that_is_not_there_in_time_is_a_kill_and_says_so():
     change = one("_ranked")
     change.__dict__["after"] = change.before

@@ -6,6 +6,7 @@ at the first that is red. The kit's children and their confinement are those of 
 environment has the time limit of a whole verdict in seconds, MEMPROTO_MUTATION_LIMIT_S.
 """
 
+import importlib
 import json
 import os
 import sys
@@ -36,9 +37,16 @@ def told(asked: dict[str, Any], limit_s: float) -> dict[str, Any]:
     The verdict on one copy.
 
     `red`, `open` and `kit` hold requirements with what was seen, `took_s` the seconds of each
-    check. `all` in `asked` has every requirement judged, whatever is red.
+    check. `all` in `asked` has every requirement judged, whatever is red. A module of `loads` that
+    cannot be imported is red as `load`, and nothing is judged.
     """
     answer: dict[str, Any] = {"red": {}, "open": {}, "kit": {}, "took_s": {}, "is_late": False}
+    for name in asked["loads"]:
+        try:
+            importlib.import_module(name)
+        except Exception as error:
+            answer["red"]["load"] = f"{type(error).__name__}: {error}"[:300]
+            return answer
     folder = Path(asked["directory"])
     root = roots.new_root()
     judging = timer = None

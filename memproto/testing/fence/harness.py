@@ -10,6 +10,7 @@ from memproto.testing.clauses import NotApplicable, Violation
 from memproto.testing.evidence import Raised, Returned
 from memproto.testing.fence.attacks import Attack, attack
 from memproto.testing.fence.bypasses import EFFECTIVE
+from memproto.testing.fence.spellings import each_form, misspelled, spelled
 from memproto.testing.host.run import HostRun
 from memproto.testing.wire import show
 
@@ -21,6 +22,7 @@ SCRUBBER = "StreamingContextScrubber"
 
 #: An example of the grammar costs a fence some ten microseconds, and the reader a few hundred.
 _EXAMPLES_EACH = 20
+_SPELLINGS_EACH = 40
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
@@ -60,6 +62,42 @@ def _smallest(found: Attack, holds: Callable[[str], None]) -> None:
     except Violation:
         holds(encodable(found.core))
         raise
+
+
+def each_spelling(run: HostRun, holds: Callable[[str], None]) -> None:
+    """Each character of a delimiter as each escape, then escapes of escapes, drawn by the seed."""
+    for text in each_form():
+        holds(text)
+    rng = random.Random(run.context.seed)
+    for _ in range(run.examples * _SPELLINGS_EACH):
+        _shortest(spelled(rng), holds)
+
+
+def each_misspelling(run: HostRun, holds: Callable[[str], None]) -> None:
+    """The same of what is no delimiter, for one letter of it is another, one more, or missing."""
+    rng = random.Random(run.context.seed)
+    for _ in range(run.examples * _SPELLINGS_EACH):
+        _shortest(misspelled(rng), holds)
+
+
+def _shortest(text: str, holds: Callable[[str], None]) -> None:
+    """Try a text; where it gets through, tell it without each character that it can spare."""
+    found: Violation | None = None
+    place = 0
+    while place <= len(text):
+        # First the text as it is, then without the character before each place.
+        shorter = text[: max(0, place - 1)] + text[place:]
+        try:
+            holds(shorter)
+        except Violation as violation:
+            text, found = shorter, violation
+            place = max(1, place)
+        else:
+            if found is None:
+                return
+            place += 1
+    if found is not None:
+        raise found
 
 
 def examples(run: HostRun, strategy: Any, holds: Callable[[Any], None], *, each: int = 1) -> None:

@@ -228,6 +228,29 @@ class WaitsForTheEndOfTheStream(MemoryProviderRegistry):
     fence = _Waiting()
 
 
+class _Careful(Fence):
+    class StreamingContextScrubber(_Good):
+        def _decided_inside(self, tag, verdict, held):
+            return super()._decided_inside(tag, "tag" if tag.closing else verdict, held)
+
+
+@mutant(kills="MP-HOST-FENCE-018", says="without", report="F1")
+class EndsABlockAtAnotherTag(MemoryProviderRegistry):
+    fence = _Careful()
+
+
+class _Attributed(Fence):
+    class StreamingContextScrubber(_Good):
+        def _decided(self, tag, verdict, held):
+            is_block = verdict == "tag" and not tag.closing and held[tag.named :][:1] != ">"
+            return super()._decided(tag, "block" if is_block else verdict, held)
+
+
+@mutant(kills="MP-HOST-FENCE-018", says="stands alone", report="F1")
+class TakesATagWithAttributesForABlock(MemoryProviderRegistry):
+    fence = _Attributed()
+
+
 class _Greedy(Fence):
     class StreamingContextScrubber(_Good):
         def feed(self, chunk):
@@ -345,6 +368,21 @@ class SeesNoEscapeAroundAHiddenOne(MemoryProviderRegistry):
 @mutant(kills="MP-HOST-FENCE-009", says="&#144;", report="F3")
 class TakesControlsForLetters(MemoryProviderRegistry):
     fence = _Apart(r"(&#1(?:29|4[134]|57);)")
+
+
+@mutant(kills="MP-HOST-FENCE-009", says="&colon;", report="F3")
+class KnowsFewMarksByName(MemoryProviderRegistry):
+    fence = _Apart(r"(memory&colon;)")
+
+
+@mutant(kills="MP-HOST-FENCE-009", says="u{e0", report="F3")
+class TakesNoTagCharacterOutOfBraces(MemoryProviderRegistry):
+    fence = _Apart(r"(\\u\{e0[01][0-9a-f]{2}\})")
+
+
+@mutant(kills="MP-HOST-FENCE-009", says="decoded from", report="F3")
+class TakesOneOfTwoBytesForACharacter(MemoryProviderRegistry):
+    fence = _Apart(r"(?i)(%c[2-9ab](?=%[0-9a-f]?[&\\]))")
 
 
 class _LineByLine(Fence):
@@ -487,3 +525,15 @@ class SendsAnEmptyBlock(Sending):
     def request(self, before, words, content):
         empty = content if self.recalled else f"{content}\n\n{Fence().framed('')}"
         return [*before, {"role": "user", "content": empty}]
+
+
+class _Numberless(Fence):
+    def sanitize_context(self, text):
+        bare = re.sub(r"&#(?:[0-9]+|[xX][0-9a-fA-F]+);?", "", text)
+        is_delimiter = "[fence]" in fence.sanitize_context(bare) and "[fence]" not in bare
+        return fence.sanitize_context(bare if is_delimiter else text)
+
+
+@mutant(kills="MP-HOST-FENCE-022", says="as it was", report="F1")
+class TakesANumberForNothing(MemoryProviderRegistry):
+    fence = _Numberless()
