@@ -12,7 +12,7 @@ from memproto.conformance.provider.extensions import tools as tool_checks
 from memproto.conformance.provider.extensions import tools as tools_schemas
 from memproto.testing import wording
 from memproto.testing.facts import Facts
-from memproto.testing.scenarios import tool_calls, tool_memory
+from memproto.testing.scenarios import texts, tool_calls, tool_memory
 from tests.good.tooled import Tooled
 
 EVERYTHING = {
@@ -48,6 +48,16 @@ def test_every_allowed_call_fits_the_schema_that_it_was_made_from():
     for told, arguments in draws:
         jsonschema.validate(arguments, EVERYTHING["parameters"])
         assert told
+
+
+def test_an_odd_text_stands_in_what_is_required_with_nothing_else_beside_it():
+    free = {"type": "string"}
+    schema = named("lamp_search", query=free, since=free)
+    schema["parameters"]["required"] = ["query"]
+    calls = [call for _, call in tool_calls.allowed(tools(schema)[0], 1, 200, 20)]
+    for text in (text for text in texts.NAMED.values() if len(text) <= 5_000):
+        assert {"query": text} in calls
+        assert {"query": text, "since": text} in calls
 
 
 def test_the_same_seed_draws_the_same_calls():

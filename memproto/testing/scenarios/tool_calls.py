@@ -186,7 +186,8 @@ def allowed(tool: Tool, seed: int, count: int, examples: int = 0) -> Iterator[Dr
     values = itertools.chain(_plain_draws(tool), _choice_draws(tool), _value_draws(tool))
     half = max(2, count // 2)
     yield from itertools.islice(values, half)
-    yield from itertools.islice(_text_draws(tool, seed, examples), max(0, count - half))
+    for draws in itertools.islice(_text_draws(tool, seed, examples), max(0, count - half)):
+        yield from draws
 
 
 def _plain_draws(tool: Tool) -> Iterator[Draw]:
@@ -223,8 +224,13 @@ def _values(item: Any) -> list[Any]:
     return []
 
 
-def _text_draws(tool: Tool, seed: int, examples: int) -> Iterator[Draw]:
-    """Odd texts in every free argument at once, in an order that the seed and the name give."""
+def _text_draws(tool: Tool, seed: int, examples: int) -> Iterator[list[Draw]]:
+    """
+    Odd texts in every free argument at once, in an order that the seed and the name give.
+
+    Each stands in the required ones alone as well: a call that is refused for a day that is none
+    says nothing of the question beside it.
+    """
     free = {n: i for n, i in tool.properties.items() if is_free_text(n, i)}
     if not free:
         return
@@ -233,7 +239,12 @@ def _text_draws(tool: Tool, seed: int, examples: int) -> Iterator[Draw]:
     random.Random(f"{seed} {tool.name}").shuffle(names)
     for name in names:
         put = {n: odd[name] for n, item in free.items() if _fits(item, odd[name])}
-        yield f"{name} as {' and '.join(put)}", {**tool.typical(), **put}
+        needed = {n: text for n, text in put.items() if n in tool.required}
+        draws = [(f"{name} as {' and '.join(put)}", {**tool.typical(), **put})]
+        if needed and len(needed) < len(put):
+            told = f"{name} as {' and '.join(needed)} and little else"
+            draws.append((told, {**tool.typical(full=False), **needed}))
+        yield draws
 
 
 def _fits(item: Any, text: str) -> bool:
