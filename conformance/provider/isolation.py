@@ -92,8 +92,11 @@ _HOMES = (("at#ida", "at#otto"), ("at?ida", "at?otto"), ("at%41", "atA"))
 
 def _are_two_homes(run: Run, names: tuple[str, str], route: str) -> None:
     fact, (one, other) = run.facts.new(), map(run.place, names)
-    with run.session(one) as subject:
-        run.plant(subject, fact, route)
+    try:
+        with run.session(one) as subject:
+            run.plant(subject, fact, route)
+    except (HookRaised, Untestable):
+        return  # One that cannot live in such a home makes no other home of it.
     with run.session(other) as again:
         _knows_nothing(run, again, fact, f"in a home whose name ends in {names[1]!r}")
 

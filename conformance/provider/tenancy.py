@@ -313,8 +313,9 @@ def nobody_is_nobody_else(run: Run) -> None:
         _is_none_of_the_namesakes(run, reader, route)
 
 
-#: Users whose ids are words that a store may put in the place of an absent one.
-_NAMESAKES = ("None", "null", "default", "default_user", "anonymous", "unknown", "local", "user")
+#: Users whose ids are how an absent one is spelled when it is made a text. A word that a store
+#: chose for nobody, such as `default`, is its own: no platform hands it out.
+_NAMESAKES = ("None", "null")
 
 
 def _is_none_of_the_namesakes(run: Run, reader: Reader, route: str) -> None:

@@ -345,8 +345,8 @@ class AUserIdIsAPattern(Tenants):
         return super().enrich_turn(user_message, messages)
 
 
-@mutant(kills="MP-TENANT-009", says="stored for user_id 'default'", report="E1")
-class NobodyIsTheDefaultUser(Tenants):
+@mutant(kills="MP-TENANT-009", says="stored for user_id 'None'", report="E1")
+class NobodyIsWrittenOut(Tenants):
     @staticmethod
     def name_of_user(user_id: str | None) -> str:
-        return digest(user_id or "default")
+        return digest(f"{user_id}")
