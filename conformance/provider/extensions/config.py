@@ -254,8 +254,13 @@ def answers_are_saved_below_the_home(run: Run) -> None:
     if not words:
         raise NotApplicable("no answer is an open text that can be looked for")
     save_words(run, values, subject)
+    _are_below_the_home(run, words)
     if run.binding.own_homes:
         _saves_the_rest_elsewhere(run, {key: values[key] for key in values if key not in words})
+        _are_below_the_home(run, words)
+
+
+def _are_below_the_home(run: Run, words: Answers) -> None:
     for key, word in words.items():
         for path in holding(run, word):
             if not path.is_relative_to(run.home):

@@ -19,9 +19,6 @@ from memproto.testing.wire import plain, show
 #: The keys of recall-status.schema.json.
 _KNOWN = ("state", "recalled", "pending_writes", "lost_writes", "since", "message")
 
-#: The requirement on the shape of a status, whenever it is asked for.
-_SHAPED = "MP-STATUS-001"
-
 #: A key that no provider knows, which says what it holds.
 _KEY = "x_access_token"
 
@@ -54,8 +51,7 @@ def _fits(run: Run, status: Any) -> None:
                 wanted="a dict as in recall-status.schema.json",
                 hook=run.hook("status"),
                 value=show(status),
-            ),
-            requirement=_SHAPED,
+            )
         )
     validator = Draft202012Validator(spec.schema("recall-status"))
     faults = sorted(validator.iter_errors(plain(status)), key=lambda fault: fault.json_path)
@@ -70,7 +66,6 @@ def _fits(run: Run, status: Any) -> None:
                 names=tuple(map(show, unknown)),
                 lead="recall_status() holds ",
             ),
-            requirement=_SHAPED,
         )
     at = f"recall_status(){faults[0].json_path.removeprefix('$')}"
     run.violated(
@@ -79,8 +74,7 @@ def _fits(run: Run, status: Any) -> None:
             schema="recall-status",
             at=at,
             fault=faults[0].message[:300],
-        ),
-        requirement=_SHAPED,
+        )
     )
 
 
@@ -130,8 +124,6 @@ def the_status_of_a_store_that_cannot_be_read_is_not_ok(run: Run) -> None:
     if run.binding.free_status:
         raise NotApplicable("the binding leaves the shape of a status open")
     _, status = unreadable.asked(run, _recalled_and_said, _brings)
-    # A host shows it when something is wrong, and a rule of its own says what shape it has.
-    _fits(run, status)
     if isinstance(status, dict) and status.get("state") == "ok":
         run.violated(
             Returned(

@@ -109,20 +109,6 @@ class TheLastTurnsAreLookedThrough(Private):
         return any(entry.get("turn_id") == turn["turn_id"] for entry in self._entries[-50:])
 
 
-@mutant(kills="MP-REC-003", says="that was open before", report="I3")
-class KnownTurnsAreThoseOfTheStart(Private):
-    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
-        super().initialize(session_key, config)
-        self._seen = {entry.get("turn_id") for entry in self._load()}
-
-    def _is_known(self, turn: dict[str, Any]) -> bool:
-        return turn["turn_id"] in self._seen
-
-    def record(self, turn: dict[str, Any]) -> None:
-        super().record(turn)
-        self._seen.add(turn["turn_id"])
-
-
 @mutant(kills="MP-REC-005", says="-03:30", report="J4")
 class MinutesGoTheOtherWay(Private):
     def record(self, turn: dict[str, Any]) -> None:

@@ -52,12 +52,6 @@ class NotAvailableWithoutAWord(Telling):
         return False
 
 
-@mutant(kills="MP-STATUS-001", says="'locked'", report="H4")
-class ALockedStoreIsAStateOfItsOwn(Listing):
-    def recall_status(self) -> dict[str, Any]:
-        return {"state": "locked"} if self._fault else super().recall_status()
-
-
 @mutant(kills="MP-STATUS-005", says="could not read the store", report="H4")
 class TheStatusIsAlwaysOk(Listing):
     def recall_status(self) -> dict[str, Any]:
