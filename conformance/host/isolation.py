@@ -455,7 +455,8 @@ def _with_failing_extensions(run: HostRun, fact: Fact) -> Host:
         raise ValueError(f"cannot take {fact.text!r}")
 
     extensions = ("turns", "record", "prewarm", "delegation", "compress_notes", "sessions")
-    provider = run.serving(*extensions, **dict.fromkeys(_TOLD, cannot))
+    hooks: dict[str, Any] = dict.fromkeys(_TOLD, cannot)
+    provider = run.serving(*extensions, **hooks)
     host = run.opened(provider)
     acts: tuple[tuple[str, Callable[[], Any]], ...] = (
         ("turn", lambda: host.turn(fact.text)),

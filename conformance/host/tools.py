@@ -401,7 +401,7 @@ def _prompt(run: HostRun, name: str, block: str, denied: tuple[str, ...]) -> str
     return host.prompt()
 
 
-def _block(text: str) -> dict[str, Callable[..., Any]]:
+def _block(text: str) -> dict[str, Any]:
     return {"system_prompt_block": lambda: text}
 
 

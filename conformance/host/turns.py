@@ -586,7 +586,7 @@ def _is_stored_before(run: HostRun, hook: str) -> None:
 
 def _is_made(run: HostRun, host: Host, hook: str) -> bool:
     """Have a write of this kind made; False if the host makes none."""
-    step, write = {
+    writes: dict[str, tuple[str, Callable[[], Any]]] = {
         _TURN: ("record", lambda: host.record("My boat is the Ondine.")),
         "record": ("record_turn", lambda: host.record_turn(_whole("turn-1", "ines"))),
         "on_memory_write": (
@@ -597,7 +597,8 @@ def _is_made(run: HostRun, host: Host, hook: str) -> bool:
             "delegate",
             lambda: host.delegate("Find the boat.", "It is the Ondine.", run.session_key()),
         ),
-    }[hook]
+    }
+    step, write = writes[hook]
     # A turn of two texts is made in any case: a driver without the step is told so.
     if hook != _TURN and not host.has(step):
         return False

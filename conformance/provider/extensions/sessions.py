@@ -425,8 +425,10 @@ def what_comes_after_is_in_the_new_session(run: Run) -> None:
     sight, (one, other) = _sight(run, "after"), tenants.pair(run, "session", "-after")
     branch, follower = tenants.pair(run, "session", "-after-more")
     # There, back again, and on under two further keys.
-    ways = ((switches.NEW, other), (switches.RESUMED, one), (switches.BRANCH, branch))
-    ways = (*ways, (switches.COMPRESSED, follower))
+    ways = (
+        *((switches.NEW, other), (switches.RESUMED, one)),
+        *((switches.BRANCH, branch), (switches.COMPRESSED, follower)),
+    )
     for route in _routes_apart(run, "after", sight):
         left, told = one, list[tuple[Switch, Tenant, Tenant, Fact]]()
         with one.opened(run) as subject:

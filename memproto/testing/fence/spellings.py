@@ -87,8 +87,9 @@ def each_form() -> Iterator[str]:
         alike = [one for one in looks()[first] if one not in _UNTRIED]
         for character in (*alike, *(chr(base + ord(first)) for base in _CARRIERS)):
             yield from (f"{form}{rest}" for form in forms(character))
-        for mark, *behind in forms(first):
-            yield from (f"{form}{''.join(behind)}{rest}" for form in forms(mark))
+        for written in forms(first):
+            mark, behind = written[0], written[1:]
+            yield from (f"{form}{behind}{rest}" for form in forms(mark))
 
 
 def spelled(rng: random.Random) -> str:
