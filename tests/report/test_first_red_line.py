@@ -17,7 +17,7 @@ from tests.broken.marks import Mutant, load_all
 pytestmark = pytest.mark.once
 
 #: Number of broken providers, of which CI judges the first ones, and the seed of the choice.
-COUNT = 12 if os.environ.get("MEMPROTO_PART") == "once" else 30
+COUNT = 8 if os.environ.get("MEMPROTO_PART") == "once" else 30
 SEED = 19
 
 #: So many violations may be told beside the first without being marked as its consequences.
