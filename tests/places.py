@@ -47,4 +47,6 @@ def spread(items: Sequence[pytest.Item], workers: int) -> list[pytest.Item]:
         share = long[worker::workers][:size]
         found += share
         found += itertools.islice(rest, size - len(share))
-    return found
+    # With fewer items than workers a share may be smaller than the long ones that are due to it.
+    placed = set(map(id, found))
+    return found + [item for item in items if id(item) not in placed]

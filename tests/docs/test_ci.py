@@ -70,6 +70,13 @@ def test_tests_keep_their_order_beside_the_long_ones():
     assert [item.number for item in places.spread(items, 2)] == [4, 0, 1, 2, 3, 5, 6, 7, 8]
 
 
+@pytest.mark.parametrize("count", range(1, 6))
+def test_no_long_test_is_lost_where_there_are_more_workers_than_tests(count):
+    items = [Item(number, True) for number in range(count)]
+    found = [item.number for item in places.spread(items, 4)]
+    assert sorted(found) == list(range(count))
+
+
 def test_every_folder_that_needs_more_than_the_kit_has_an_environment(tox):
     folders = {path.relative_to(TESTS).parts[0] for path in TESTS.glob("**/test_*.py")}
     run = "".join(tox[section].get("commands", "") for section in tox.sections())
