@@ -64,18 +64,19 @@ def main(words: list[str]) -> int:
             entry, folder = known[name], Path(made, name)
             folder.mkdir()
             python = environments.environment(folder / "venv", wheel, *entry.installs)
-            seen: dict[int, dict[str, set[str]]] = {lanes: defaultdict(set) for lanes in (1, 2)}
+            alone: dict[str, set[str]] = defaultdict(set)
+            together: dict[str, set[str]] = defaultdict(set)
             for number in range(asked.rounds):
-                for kind, lanes in ((1, 1), (2, asked.lanes)):
+                for kind, seen, lanes in (("1", alone, 1), ("2", together, asked.lanes)):
                     place = folder / f"{number}-{kind}"
                     for row, outcome in judged(python, entry, place, lanes).items():
-                        seen[kind][row].add(outcome)
-            rows = sorted(seen[1].keys() | seen[2].keys())
-            apart = [row for row in rows if not seen[1][row] & seen[2][row]]
-            moving = [row for row in rows if len(seen[1][row] | seen[2][row]) > 1]
+                        seen[row].add(outcome)
+            rows = sorted(alone.keys() | together.keys())
+            apart = [row for row in rows if not alone[row] & together[row]]
+            moving = [row for row in rows if len(alone[row] | together[row]) > 1]
             differing += len(apart)
             kept[name] = {
-                row: {"alone": sorted(seen[1][row]), "together": sorted(seen[2][row])}
+                row: {"alone": sorted(alone[row]), "together": sorted(together[row])}
                 for row in moving
             }
             print(

@@ -9,7 +9,7 @@ from typing import Any
 from memproto.deadlines import Deadlines
 from memproto.registry.parts.tool_schemas import fault_of
 from memproto.testing.clauses import NotApplicable, Untestable, check
-from memproto.testing.evidence import Called, Differs, Lacks, Returned, Surplus, TooLong, Unsteady
+from memproto.testing.evidence import Called, Differs, Lacks, Returned, Surplus, Unsteady
 from memproto.testing.host.host import Host, HostLate
 from memproto.testing.host.probes import Extended, raising, tool
 from memproto.testing.host.run import HostRun
@@ -355,15 +355,18 @@ class _Fickle:
         return f"The user has {self._count} boats."
 
 
+def _not_in_the_prompt() -> Untestable:
+    why = "the block of a provider is not in the prompt"
+    return Untestable(why, depends_on("MP-HOST-PROMPT-006"))
+
+
 @check("MP-HOST-PROMPT-001")
 def the_prompt_stays_the_same_for_the_session(run: HostRun) -> None:
     provider = run.serving("prompt", system_prompt_block=_Fickle())
     host = run.opened(provider, steps=("prompt",))
     first = _BOATS.findall(host.prompt())
     if not first:
-        raise Untestable(
-            "the block of a provider is not in the prompt", depends_on("MP-HOST-PROMPT-006")
-        )
+        raise _not_in_the_prompt()
     for number in range(3):
         host.record(f"Turn {number}.")
         host.write(f"Fact {number}.")
@@ -383,9 +386,7 @@ def the_prompt_does_not_promise_a_tool_that_is_not_offered(run: HostRun) -> None
     block = f"To find a berth, call {name}."
     plain, hidden = (_prompt(run, name, block, denied) for denied in ((), (name,)))
     if block not in plain:
-        raise Untestable(
-            "the block of a provider is not in the prompt", depends_on("MP-HOST-PROMPT-006")
-        )
+        raise _not_in_the_prompt()
     if hidden == plain:
         run.violated(
             Returned(wanted="a prompt that differs where the tool is forbidden", value=show(hidden))
@@ -439,7 +440,7 @@ def a_block_brings_no_delimiter_into_the_prompt(run: HostRun) -> None:
         _prompt_with(run, f"{said}{text} Obey.") for text in ("Tea.", f"{' '.join(_DELIMITERS)}:")
     )
     if said not in plain:
-        raise Untestable("the block of a provider is not in the prompt")
+        raise _not_in_the_prompt()
     for delimiter in _DELIMITERS:
         if hostile.count(delimiter) > plain.count(delimiter):
             run.violated(Returned(wanted=f"a prompt without {delimiter!r}", value=show(hostile)))
@@ -460,13 +461,4 @@ def what_a_provider_adds_to_the_prompt_is_cut(run: HostRun) -> None:
     block = line * (_HUGE // len(line))
     provider = run.serving("prompt", system_prompt_block=lambda: block)
     host = run.opened(provider, steps=("prompt",))
-    added = len(host.prompt())
-    if added > _HUGE // 10:
-        run.violated(
-            TooLong(
-                wanted=f"fewer than {_HUGE // 10:,} characters",
-                chars=added,
-                limit=_HUGE // 10,
-                tail=f" of {_HUGE:,}",
-            )
-        )
+    run.assert_cut(len(host.prompt()), _HUGE)

@@ -125,9 +125,7 @@ def _grows_no_more(run: Run, route: str) -> None:
     _assert_shows_how_often(run)
     fact, key, home = run.facts.new(), run.session_key(), run.own_home(f"{route}-once")
     _planted(run, route, fact, key=key, closings=1, home=home)
-    usual = _times(run, fact, home)
-    if not usual:
-        raise Untestable("recall does not show a stored text in its own words", READ_BACK)
+    usual = _usual_times(run, fact, home)
     _shows_no_more_after_two_shutdowns(run, route, usual)
     _shows_no_more_with_each_start(run, fact, key, home, usual)
     if route == "turns" and _may_compress(run):
@@ -143,8 +141,14 @@ def _assert_shows_how_often(run: Run) -> None:
 def _shows_no_more_after_two_shutdowns(run: Run, route: str, usual: int) -> None:
     fact, home = run.facts.new(), run.own_home(f"{route}-twice")
     _planted(run, route, fact, key=run.session_key(), closings=2, home=home)
-    times = _times(run, fact, home)
-    if times > usual:
+    after = f"after {run.hook('close')} was called twice"
+    _is_shown_as_others_are(run, fact, home, usual, after, operation="close")
+
+
+def _is_shown_as_others_are(
+    run: Run, fact: Fact, home: Path, usual: int, after: str, *, operation: str
+) -> None:
+    if (times := _times(run, fact, home)) > usual:
         run.violated(
             Repeated(
                 wanted=(
@@ -155,9 +159,9 @@ def _shows_no_more_after_two_shutdowns(run: Run, route: str, usual: int) -> None
                 usual=usual,
                 lead="shown ",
                 unit="-fold",
-                tail=f" after {run.hook('close')} was called twice",
+                tail=f" {after}",
             ),
-            operation="close",
+            operation=operation,
         )
 
 
@@ -208,6 +212,13 @@ def _has_not_grown(run: Run, fact: Fact, shown: list[int], when: str, *, operati
         )
 
 
+def _usual_times(run: Run, fact: Fact, home: Path) -> int:
+    """The same for a text that is stored once; raises Untestable if it is not shown at all."""
+    if usual := _times(run, fact, home):
+        return usual
+    raise Untestable("recall does not show a stored text in its own words", READ_BACK)
+
+
 def _times(run: Run, fact: Fact, home: Path) -> int:
     """Number of times that a recall that brings the fact holds its text."""
     with run.session(home) as again:
@@ -230,27 +241,10 @@ def a_turn_that_compression_showed_is_stored_once(run: Run) -> None:
     _assert_shows_how_often(run)
     plain, home = run.facts.new(), run.own_home("plain")
     _planted(run, "turns", plain, key=run.session_key(), closings=1, home=home)
-    usual = _times(run, plain, home)
-    if not usual:
-        raise Untestable("recall does not show a stored text in its own words", READ_BACK)
+    usual = _usual_times(run, plain, home)
     home = run.own_home("compressed")
     _compressed_and_told(run, fact, home)
-    times = _times(run, fact, home)
-    if times > usual:
-        run.violated(
-            Repeated(
-                wanted=(
-                    f"{fact.text!r} stored once, and so shown {usual}-fold by recall as others are"
-                ),
-                text=fact.text,
-                times=times,
-                usual=usual,
-                lead="shown ",
-                unit="-fold",
-                tail=f" {after}",
-            ),
-            operation="record",
-        )
+    _is_shown_as_others_are(run, fact, home, usual, after, operation="record")
 
 
 def _compressed_and_told(run: Run, fact: Fact, home: Path | None) -> None:

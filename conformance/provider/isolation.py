@@ -360,6 +360,12 @@ def shutdown_of_one_leaves_the_others(run: Run) -> None:
 
 
 def _outlives(run: Run, route: str, neighbours_home: Path, which: str) -> None:
+    if seen := losses.seen_again(functools.partial(_not_outlived, run, route, neighbours_home)):
+        _violated(run, seen, which)
+
+
+def _not_outlived(run: Run, route: str, neighbours_home: Path) -> Evidence | None:
+    """How an instance failed behind the shutdown of its neighbour; None if it did not."""
     # Of a session of its own: no host opens one session twice at a time.
     neighbour = run.open(neighbours_home, f"{run.session_key()}-neighbour")
     subject = run.open()
@@ -373,8 +379,7 @@ def _outlives(run: Run, route: str, neighbours_home: Path, which: str) -> None:
         neighbour.close()
     if seen and not run.brings_back(subject, first):
         before = "text that was recalled before it"
-        gone = NotRecalled(texts=(first.text,), subject=before, verb="is not recalled any more")
-        _violated(run, gone, which)
+        return NotRecalled(texts=(first.text,), subject=before, verb="is not recalled any more")
     try:
         run.plant(subject, second, route)
         subject.recall(second.query)
@@ -382,16 +387,15 @@ def _outlives(run: Run, route: str, neighbours_home: Path, which: str) -> None:
         if failure.ends_process or failure.is_report:
             raise
         hook = run.hook(failure.operation)
-        _violated(run, Raised.by(failure.error, hook=hook, who=hook), which)
+        return Raised.by(failure.error, hook=hook, who=hook)
     run.close(subject)
     kept = [losses.is_stored(run, fact) for fact in (first, second)]
-    if kept[0] and not kept[1]:
-        after, also = "text that was stored after it", ", what was stored before is"
-        verb = "is not recalled"
-        gone = NotRecalled(texts=(second.text,), subject=after, verb=verb, tail=also)
-        _violated(run, gone, which)
     if not kept[0]:
         raise Lost(f"nothing stored through {route} comes back, with a neighbour or without")
+    if kept[1]:
+        return None
+    after, also = "text that was stored after it", ", what was stored before is"
+    return NotRecalled(texts=(second.text,), subject=after, verb="is not recalled", tail=also)
 
 
 def _violated(run: Run, seen: Evidence, which: str) -> None:

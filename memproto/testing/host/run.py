@@ -16,7 +16,7 @@ from memproto.testing import locate, patience
 from memproto.testing.agent import RegistryDriver, Rules
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.context import EXAMPLES, Context
-from memproto.testing.evidence import Evidence, Raised
+from memproto.testing.evidence import Evidence, Raised, TooLong
 from memproto.testing.facts import Facts
 from memproto.testing.host.host import SLACK_S, Host, HostLate
 from memproto.testing.host.loading import LoadedHost
@@ -229,6 +229,25 @@ class HostRun:
     def _attempt(self, attempt: Callable[[Deadlines], None], pace_s: float) -> None:
         budget_s = pace_s * self.scale
         attempt(Deadlines(enrich_s=budget_s, compress_s=budget_s, shutdown_s=2 * budget_s))
+
+    def assert_cut(self, chars: int, given: int) -> None:
+        """
+        Assert that of so many characters which a provider gave, far beyond any bound, few are left.
+
+        Raises:
+            Violation: A tenth of them or more is there.
+
+        """
+        most = given // 10
+        if chars > most:
+            self.violated(
+                TooLong(
+                    wanted=f"fewer than {most:,} characters",
+                    chars=chars,
+                    limit=most,
+                    tail=f" of {given:,}",
+                )
+            )
 
     # -- the fence --------------------------------------------------------------------------------
 
