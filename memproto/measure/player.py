@@ -143,7 +143,9 @@ class Player:
         self.contact = self._judge.meet()
         if self.contact.blocked:
             raise Unmeasurable(self.hide(self.contact.blocked))
-        self._children = Children(self.order, self.contact, self._judge.deaths, self._folder)
+        self._children = Children(
+            self.order, self.contact, self._judge.deaths, self._folder, flushes=True
+        )
         return self.contact
 
     def hide(self, text: str) -> str:

@@ -54,6 +54,7 @@ from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.processes import (
     commands,
     confinement,
+    flushes,
     sandbox,
     stacks,
     template_process,
@@ -181,6 +182,9 @@ class Child:
 
     def _load(self, command: Load) -> Reply:
         sandbox.enter(Path(command.root), command.env)
+        if not command.flushes:
+            flushes.spare()
+            watchers.accept(os)
         self._hide(command.env, command.config, command.secrets)
         locate.called_from(Path(command.directory))
         sys.path[:0] = command.path

@@ -73,8 +73,14 @@ class Children:
         deaths: dict[str, int],
         root: Path,
         owner: str = "",
+        *,
+        flushes: bool = False,
     ) -> None:
-        """`owner` is the one whose credentials its processes get; "" for `root` itself."""
+        """
+        `owner` is the one whose credentials its processes get; "" for `root` itself.
+
+        Without `flushes` the target waits for no disk but at first contact.
+        """
         self.process: ChildProcess | None = None
         self.served: list[str] = []
         self.shares = True
@@ -85,6 +91,7 @@ class Children:
         self._deaths = deaths
         self._root = root
         self._owned_by = owner or str(root)
+        self._flushes = flushes
         self._is_abandoned = False
         self._spent_before = contact.spent
         self._caches = Caches(order.settings.caches, root.parent / "caches")
@@ -188,6 +195,9 @@ class Children:
             path=path,
             meets=self._contact.binding is None,
             config=self._config() if self._contact.binding is None else {},
+            flushes=self._flushes
+            or self._contact.binding is None
+            or servers.is_server(self._order.target),
         )
         return self.ask(command, OTHER_COMMANDS_S)
 

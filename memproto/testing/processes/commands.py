@@ -51,6 +51,7 @@ class Load(Command):
         path: Places that modules are imported from first.
         meets: True at first contact: a target that cannot be reached at all is refused.
         config: The operator's own keys of each config, where it meets the target.
+        flushes: True if the target waits for the disk when it flushes a file; see `flushes`.
 
     """
 
@@ -70,6 +71,7 @@ class Load(Command):
     secrets: list[str] = dataclasses.field(default_factory=list)
     meets: bool = False
     config: dict[str, Any] = dataclasses.field(default_factory=dict)
+    flushes: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
