@@ -19,6 +19,8 @@ from memproto.testing.wire import Wire
 from tests.broken.provider.stores import JoinsTheLastOfItsWriters
 from tests.good.journal import Journal
 
+pytestmark = pytest.mark.once
+
 ROOT = Path(__file__).parents[2]
 
 SCALE = 0.2

@@ -282,6 +282,7 @@ class SlowBesideALoop(CutsItsWriterOff):
         return True
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("check", "provider"),
     [

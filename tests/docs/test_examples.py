@@ -2,8 +2,12 @@
 
 import shutil
 
+import pytest
+
 from tests import kit_runs
 from tests.kit_runs import ROOT, reported
+
+pytestmark = pytest.mark.once
 
 COMPLETE = ROOT / "examples" / "complete.py"
 SMALLEST = ROOT / "examples" / "smallest.py"

@@ -8,6 +8,8 @@ import pytest
 from memproto import pytest_plugin
 from tests.kit_runs import ROOT, kit
 
+pytestmark = pytest.mark.once
+
 README = (ROOT / "README.md").read_text("utf-8")
 FAILURES = (ROOT / "docs" / "reading-a-failure.md").read_text("utf-8")
 

@@ -14,6 +14,8 @@ from tests import matrix
 from tests.kit_runs import ROOT
 from tests.made_reports import built, judged, row, saved
 
+pytestmark = pytest.mark.once
+
 LOST = NotRecalled(wanted="all turns", texts=("Ori likes tea.",), of=3)
 RED = Result("MP-TURN-001", Outcome.FAIL, LOST, "a.py:3")
 
@@ -106,7 +108,6 @@ BROKEN = {
 }
 
 
-@pytest.mark.once
 @pytest.mark.parametrize("target", BROKEN)
 def test_the_report_of_a_broken_target_holds_evidence_of_the_right_kind(target):
     mutant = matrix.load_all()[target]
@@ -119,7 +120,6 @@ def test_the_report_of_a_broken_target_holds_evidence_of_the_right_kind(target):
     assert json.loads(json.dumps(found["evidence"])) == found["evidence"]
 
 
-@pytest.mark.once
 def test_a_hook_that_hangs_is_told_in_seconds():
     target = "tests.broken.provider.threads:MirroringNeverReturns"
     mutant = matrix.load_all()[target]

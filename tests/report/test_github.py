@@ -4,11 +4,15 @@ import json
 import os
 import xml.etree.ElementTree as ET
 
+import pytest
+
 from memproto import cli
 from memproto.report.formats import badge, github, markdown
 from memproto.testing.evidence import Differs
 from memproto.testing.outcomes import Outcome, Result
 from tests.made_reports import built, changed, judged, saved
+
+pytestmark = pytest.mark.once
 
 RULE = "MP-TURN-002"
 LEVELS = ("MUST", "SHOULD")

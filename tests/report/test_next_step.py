@@ -24,6 +24,8 @@ from memproto.testing.settings import keys
 from tests.made_reports import built, judged
 from tests.reports import HOSTILE
 
+pytestmark = pytest.mark.once
+
 #: Of no account to a strict run.
 DEFENSIVE = "MP-TEXT-004"
 

@@ -20,6 +20,8 @@ from memproto.testing.evidence import (
     Repeated,
 )
 
+pytestmark = pytest.mark.once
+
 KEY = "sk-of-ines-4711"
 
 TEXTS = st.text(max_size=20)

@@ -31,6 +31,8 @@ from memproto.testing.settings.settings import Settings
 from tests.good.journal import Journal
 from tests.kit_runs import ROOT, write
 
+pytestmark = pytest.mark.once
+
 
 def run_of(binding: Binding, *extensions: str) -> SimpleNamespace:
     return SimpleNamespace(

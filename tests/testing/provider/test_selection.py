@@ -21,6 +21,8 @@ from memproto.testing.settings import settings
 from tests.conftest import ROOT
 from tests.good.choosy import AtTheEnd, Batched, Choosy, EverySecond, Fickle, Personal, Rewording
 
+pytestmark = pytest.mark.once
+
 TENANCY = ("MP-TENANT-001", "MP-TENANT-002", "MP-ISO-001", "MP-RECALL-004")
 
 
@@ -241,7 +243,6 @@ def test_one_that_finds_nothing_at_all_is_asked_by_questions(journal_run):
 # -- what is lost ----------------------------------------------------------------------------------
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     "name", ["Prefixed", "Newest", "Ranked", "Cased", "Bare", "Trigrams", "Shortened"]
 )
