@@ -134,6 +134,12 @@ def _hexes(digits: int) -> str:
     return _any_of(one for one in shown if len(one) == digits or not digits)
 
 
+def _looks_of_escapes() -> str:
+    """The codes of letters that look like one which begins an escape, behind a backslash more."""
+    looks = (code for code, fold in list(visible().items()) if fold in ("u", "x"))
+    return _any_of(f"{code:04x}" for code in looks if _LAST_ASCII < code < _ASTRAL)
+
+
 def _byte_runs() -> str:
     runs = []
     for code in _opening_codes():
@@ -306,6 +312,8 @@ class _Shapes:
             rf"|[xu](?:\\++\{{|\{{[0-9a-f]*+\\++\}})|[0-7]{{1,2}}{_OCTAL})"
             rf"|(?=[&%])(?:{_WITHIN}|{_NAMED})|N(?:\{{{_NAME}|(?=[&%\\])(?:{_NESTED}|{_NAMED}))"
             rf"|(?<=\\\\)(?i:x|u|u\{{|x\{{){_ESCAPABLE}"
+            rf"|(?<=\\\\)(?i:u(?:0000|\{{0*+)?(?:{_looks_of_escapes()})|ud835\\)"
+            rf"|(?<=\\\\\\)\n[xXuU0-7N&%\\]"
             rf"|(?<=\\\\)0?(?:6[0-7]|1(?:16|25|30|56|65|70))"
             rf"|N\{{[a-zA-Z0-9 +-]{{0,96}}+{self.looks.odd}"
             rf"|(?:[xXuU0-7]\{{?0*+[0-9a-zA-Z{{}}]{{0,8}}+)?{self.looks.odd})"

@@ -106,6 +106,13 @@ FAMILIES = {
         *(f"### ne&#x{code}&#x61co memory" for code in ("b", "1c", "1d", "1e")),
         *(f"### ne{gone}mo memory" for gone in ("&#29;&#x200b;", "&#29;", "&#x1E;", "&#011;")),
     ],
+    "a look-alike of an escape's first letter that is an escape": [
+        *(f"\\\\\\u{code}003c{CLOSE}" for code in ("00fc", "1eed", "{1eed}", "ff55")),
+        *(f"\\\\\\U00001eed27ea{CLOSE}", f"\\\\\\u04453c{CLOSE}", f"\\\\\\ud835\\udcca003c{CLOSE}"),
+    ],
+    "a continued line behind an escaped backslash": [
+        *(f"\\\\\\\n{code}{CLOSE}" for code in ("x3C", "u003c", "74", "\\\nx3c")),
+    ],
     "a letter of an escape in a square": ["<\\x6\U0001f1a5emory-context>"],
     "a mark of an escape, or in a tag, in another width": [
         *(f"\\u\uff5b3c\uff5d{CLOSE}", f"\\u{{3c\uff5d{CLOSE}", f"\\u&#xfe5b;3c}}{CLOSE}"),
