@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memproto.fence import tables
-from memproto.fence.characters import smuggled
+from memproto.fence.characters import UNSEEN, smuggled, visible
 
 TARGET = Path(__file__).parents[1] / "memproto" / "fence" / "names.py"
 
@@ -43,6 +43,8 @@ def names() -> Iterator[tuple[str, str]]:
         name = unicodedata.name(character, "")
         if name and (code in ASCII or folds.of(code) in TELLING):
             yield name.lower(), folds.of(code)
+        elif name and visible().of(code) == UNSEEN:
+            yield name.lower(), UNSEEN
     for alias in ALIASES:
         try:
             character = unicodedata.lookup(alias)
@@ -50,6 +52,8 @@ def names() -> Iterator[tuple[str, str]]:
             continue
         if folds.of(ord(character)) in TELLING:
             yield alias.lower(), folds.of(ord(character))
+        elif visible().of(ord(character)) == UNSEEN:
+            yield alias.lower(), UNSEEN
 
 
 def rows(found: dict[str, list[str]]) -> Iterator[str]:

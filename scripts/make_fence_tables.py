@@ -21,7 +21,8 @@ TARGET = Path(__file__).parents[1] / "memproto" / "fence" / "tables.py"
 #: Letters of the words that delimiters are made of: of several readings the one that can hurt.
 WORDS = frozenset("memorycontextsystemnote")
 MARKS = frozenset("<>/[]#-|&%\\;")
-PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789") | MARKS
+DIGITS = frozenset("0123456789")
+PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz") | DIGITS | MARKS
 
 UNSEEN, SPACE, BREAK = "\0", " ", "\n"
 BREAKS = frozenset("\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")
@@ -46,11 +47,16 @@ BEYOND = {
     "e": "єЄэЭεΕ",
     "y": "υΥчЧ",
     "x": "χΧ×✕✖⮾⮿",  # noqa: RUF001
+    "!": "！︕﹗‼⁉",  # noqa: RUF001
+    "?": "？︖﹖⁇⁈",  # noqa: RUF001
+    "{": "｛︷﹛❴",  # noqa: RUF001
+    "}": "｝︸﹜❵",  # noqa: RUF001
     " ": "\u2800",
 }
-#: Characters younger than most Pythons: the outlined capitals of Unicode 16.
+#: Characters younger than most Pythons: the outlined capitals and digits of Unicode 16.
 YOUNGER = {
-    chr(0x1CCD6 + place): letter for place, letter in enumerate("abcdefghijklmnopqrstuvwxyz")
+    chr(0x1CCD6 + place): letter
+    for place, letter in enumerate("abcdefghijklmnopqrstuvwxyz0123456789")
 }
 EXTRA = {look: plain for plain, looks in BEYOND.items() for look in looks} | YOUNGER
 #: Characters that the standard confuses with our letters, and that nobody reads so.
@@ -60,7 +66,7 @@ NAMED = (
     (re.compile(r"LATIN (?:\w+ )?LETTER (?:[A-Z-]{4,} )*([A-Z])(?: WITH .*)?"), None),
     (re.compile(r"REGIONAL INDICATOR SYMBOL LETTER ([A-Z])"), None),
     (re.compile(r"MODIFIER LETTER (?:SMALL |CAPITAL )*([A-Z])(?: WITH .*)?"), None),
-    (re.compile(r"NEGATIVE (?:CIRCLED|SQUARED) LATIN CAPITAL LETTER ([A-Z])"), None),
+    (re.compile(r"(?:NEGATIVE )?(?:CIRCLED|SQUARED) LATIN \w+ LETTER ([A-Z])"), None),
     (re.compile(r"(?!.*REVERSE).*\bSOLIDUS\b.*"), "/"),
     (re.compile(r".*\bREVERSE SOLIDUS\b.*"), "\\"),
     (re.compile(r".*\bLEFT(?:-POINTING)?\b.*\bANGLE\b.*\b(?:BRACKET|QUOTATION MARK)\b.*"), "<"),
@@ -114,7 +120,8 @@ class Reader:
         if len(composed) == 1 and composed in PLAIN:
             return composed
         readings = [composed, *self._readings(character)]
-        plain = [reading for reading in readings if len(reading) == 1 and reading in PLAIN]
+        # A digit stands in escapes alone: what only looks like one is none to any decoder.
+        plain = [one for one in readings if len(one) == 1 and one in PLAIN - DIGITS]
         telling = [reading for reading in plain if reading in WORDS | MARKS]
         several = [
             reading

@@ -17,6 +17,12 @@ UNSEEN, TURN, RETURN = "\0", "\1", "\2"
 #: All unseen characters that a reading keeps.
 HIDDEN = UNSEEN + TURN + RETURN
 
+#: Characters that look like a colon. They are read as themselves: in a label some are letters.
+COLONS = (
+    "\u02d0\u02f8\u0589\u05c3\u0703-\u0709\u0903\u0a83\u16ec\u1803\u1804\u1809\u205a\u2236\u2237"
+    "\u2982\ua4fd\ua6f4\ua789\ufe13\ufe30\ufe55\uff1a\U00010781\U00011dd9\U00012471\U0001da8a"
+)
+
 _KNOWN_LIMIT = 16384
 _TURNS = (0x202B, 0x202E, 0x2067)
 _RETURNS = (0x202C, 0x2069)

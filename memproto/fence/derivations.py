@@ -19,8 +19,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from memproto.fence import names as fence_names
-from memproto.fence.characters import HIDDEN, UNSEEN, Folds, smuggled
-from memproto.fence.escapes import bare_names, entity_names, leaves_nothing, of_reference, several
+from memproto.fence.characters import COLONS, HIDDEN, UNSEEN, Folds, smuggled
+from memproto.fence.escapes import (
+    BY_CASE,
+    bare_names,
+    entity_names,
+    leaves_nothing,
+    of_reference,
+    several,
+)
 
 _MARKS = "&%\\"
 _EACH_MARK = frozenset(_MARKS)
@@ -46,7 +53,11 @@ _LARGEST = 0x10FFFF
 _SIMPLE = {"n": "\n", "r": "\n", "v": "\n", "f": "\n", "t": " ", "b": UNSEEN, "a": UNSEEN}
 _SIMPLE |= {"\n": UNSEEN}
 _UNKNOWN = "\ufffd"
-_NAME = re.compile(r"[a-z0-9 -]{1,96}\}")
+_LONGEST_NAME = 96
+#: Names of characters that carry others; to who does not look for that they are unseen.
+_CARRIERS = ("tag ", "variation selector-", "vs")
+_OF_A_NAME = re.compile("[a-z0-9 -]")
+_NAME = re.compile(rf"{_OF_A_NAME.pattern}{{1,{_LONGEST_NAME}}}\}}")
 
 
 class Step(NamedTuple):
@@ -273,6 +284,8 @@ class Derivations:
             ends = [stop, *(behind for symbols, behind in self._go_on(stop) if symbols == ";")]
             if leaves_nothing(code):
                 self._gone.update(ends)
+                # Some of these are line breaks to other decoders, and would be read as such alone.
+                yield from ((UNSEEN, end) for end in ends)
             for read in of_reference(code):
                 for end in ends:
                     yield from self._written(read, end)
@@ -288,6 +301,8 @@ class Derivations:
             for symbols, end in self._go_on(stop):
                 if symbols == ";" and begun in names.readings:
                     yield names.readings[begun], end
+                    if begun in BY_CASE:
+                        yield BY_CASE[begun], end
                 elif symbols.isalnum() and names.goes_on(begun + symbols):
                     waiting.append((begun + symbols, end))
 
@@ -339,8 +354,9 @@ class Derivations:
             yield from self._written(code, stop)
 
     def _octal(self, place: int) -> Iterator[tuple[int, int]]:
-        for most in (1, 2, 3):
-            yield from self._numbers(place, _OCTAL, most, most)
+        yield from self._numbers(place, _OCTAL, 1, 3)
+        # In Java and JavaScript a number has two digits if three are beyond a byte.
+        yield from (found for found in self._numbers(place, _OCTAL, 2, 2) if found[0] >= 0o40)
 
     def _coded(self, place: int, kind: str, end: int) -> Iterator[tuple[str, int]]:
         if kind == "x":
@@ -373,9 +389,8 @@ class Derivations:
         for symbols, begun in self._go_on(place):
             if symbols != "{":
                 continue
-            unknown = _NAME.match(self.text, begun)
-            if unknown:
-                yield _UNKNOWN, unknown.end()
+            for behind in self._behind_name(begun):
+                yield _UNKNOWN, behind
             waiting = [("", begun)]
             ways = 0
             while waiting and self._are_few(ways := ways + 1):
@@ -383,14 +398,32 @@ class Derivations:
                 for more, end in self._go_on(stop):
                     if more == "}" and name in _characters().readings:
                         yield _characters().readings[name], end
+                        if name.startswith(_CARRIERS):
+                            yield UNSEEN, end
                     elif _characters().goes_on(name + more):
                         waiting.append((name + more, end))
+
+    def _behind_name(self, begun: int) -> Iterator[int]:
+        """The ends of the names that begin here, of whatever characters."""
+        if written := _NAME.match(self.text, begun):
+            yield written.end()
+            return
+        waiting, seen = [(0, begun)], {begun}
+        while waiting:
+            length, place = waiting.pop()
+            for symbols, end in self._go_on(place) if length < _LONGEST_NAME else ():
+                if symbols == "}" and length:
+                    yield end
+                elif _OF_A_NAME.fullmatch(symbols) and end not in seen:
+                    seen.add(end)
+                    waiting.append((length + 1, end))
 
 
 # -- delimiters -----------------------------------------------------------------------------------
 
 _BETWEEN = frozenset(f" \n-{HIDDEN}")
 _LEAD = _BETWEEN | frozenset("/!?\\")
+_BEHIND_MEMORY = re.compile(f"[ #:{COLONS}{HIDDEN}]")
 _NO_LABEL = frozenset("\u3001\u3002\uff0c")
 
 
@@ -444,7 +477,7 @@ class _Heading:
             is_label = symbol in ("-", *HIDDEN) or _is_of_a_label(symbol)
             return 4 if is_label else 5 if symbol == " " else None
         if state == self.last:
-            return state if symbol in (" ", ":", "#", *HIDDEN) else None
+            return state if _BEHIND_MEMORY.fullmatch(symbol) else None
         if state > 6 and symbol in (" ", "-", "\n"):
             return None
         further = self._word.step(max(state - 6, 0), symbol)

@@ -15,6 +15,11 @@ from memproto.fence.characters import HIDDEN, UNSEEN, Folds, codes
 #: Marks that no delimiter is made of, but its escapes are, or what may stand in it.
 _MARKS_BY_NAME = {"lcub": "{", "lbrace": "{", "rcub": "}", "rbrace": "}"}
 _MARKS_BY_NAME |= {"plus": "+", "excl": "!", "quest": "?", "colon": ":"}
+_MARKS_BY_NAME |= {"ratio": ":", "proportion": ":"}
+#: Names that are one in lower case, by the second reading: of `&Tilde;` and `&tilde;` one is an
+#: operator that looks like a hyphen, and one a space with a mark. No other two differ in a reading
+#: that a delimiter holds.
+BY_CASE = {"tilde": " "}
 
 
 @functools.cache

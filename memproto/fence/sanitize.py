@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 
 from memproto.errors import TextExpected
 from memproto.fence import spots
-from memproto.fence.characters import HIDDEN, TURN, Folds, smuggled, smugglers, visible
+from memproto.fence.characters import COLONS, HIDDEN, TURN, Folds, smuggled, smugglers, visible
 from memproto.fence.derivations import Derivations, Search
 from memproto.fence.folding import folded
 from memproto.fence.readings import Pieces, Reading, readings
@@ -47,7 +47,7 @@ _LABEL = rf"[{_WORDS}][{_WORDS}\-{HIDDEN}]*+"
 _MARKS = (
     rf"^(?:(?:{_HIDDEN} ){{0,3}}+{_HIDDEN}#|[ {HIDDEN}]*+#[ {HIDDEN}]*+#)"
     rf"[ #{HIDDEN}]*+"
-    rf"(?={_LABEL} [ {HIDDEN}]*+{_word('memory', _HIDDEN)}[ #:{HIDDEN}]*+$)"
+    rf"(?={_LABEL} [ {HIDDEN}]*+{_word('memory', _HIDDEN)}[ #:{COLONS}{HIDDEN}]*+$)"
 )
 
 _HEADINGS = re.compile(_MARKS, re.MULTILINE)
@@ -187,21 +187,24 @@ def _harmless(text: str, *, whole: bool = True) -> str:
 
 
 #: The beginning of an escape that stands for a character of another escape.
-_BEGUN = r"(?:&(?:\#|[a-z])|%[0-9a-fu&%\\]|\\(?:[0-9xu&%\\\n]|n\{))"
+_BEGUN = r"(?:&(?:\\*\#|[a-z])|%[0-9a-fu&%\\]|\\(?:[0-9xu&%\\\n]|n\{))"
 #: A mark of escapes, or a plus sign, as the code of an escape.
 _HEX_OF_MARK = r"(?:2[56b]|5c)"
+#: A line break as the number of a reference of which HTML leaves nothing.
+_BREAK = "11|2[89]|30"
 #: An escape with another one inside, or of a mark that begins one: their order counts. So it does
 #: where a reference has no end, where a plus sign may be a space, and for names, octal digits and
-#: continued lines, which few decoders know.
+#: continued lines, which few decoders know, and for line breaks of which HTML leaves nothing.
 _ORDERED = re.compile(
     rf"""
     \\(?:(?=[&%]){_BEGUN}|x[0-9a-f]?{_BEGUN}|u(?:[0-9a-f]{{0,3}}|00(?:0[01e]|10)[0-9a-f]{{0,3}}){_BEGUN}
+        |ud[89ab][0-9a-f]{{2}}(?!\\++u){_BEGUN}
         |[xu]\{{[0-9a-f]*+{_BEGUN}|[0-7]|n(?:\{{|(?=[&%\\]){_BEGUN})
         |x{_HEX_OF_MARK}|u(?:0000)?00{_HEX_OF_MARK}|[xu]\{{0*{_HEX_OF_MARK}\}})
     | %(?:[0-9a-f]?{_BEGUN}|{_HEX_OF_MARK}|u[0-9a-f]{{0,3}}{_BEGUN}
         |[c-f][0-9a-f](?:%[89ab][0-9a-f])*+(?:%[89ab]?)?(?!%[89ab][0-9a-f]){_BEGUN})
     | &(?:[a-z0-9]{{0,32}}{_BEGUN}|\#x?(?:[0-9a-f{HIDDEN}]++(?!;)|{_BEGUN})
-        |amp|bsol|percnt|plus|\#0*(?:3[78]|43|92);|\#x0*{_HEX_OF_MARK};)
+        |amp|bsol|percnt|plus|tilde|\#0*(?:3[78]|43|92|{_BREAK});|\#x0*(?:{_HEX_OF_MARK}|b|1[cde]);)
     | \\\n
     | (?<![ \n+])\+(?![ \n+])
     """,

@@ -134,6 +134,12 @@ def _hexes(digits: int) -> str:
     return _any_of(one for one in shown if len(one) == digits or not digits)
 
 
+def _looks_of_escapes() -> str:
+    """The codes of letters that look like one which begins an escape, behind a backslash more."""
+    looks = (code for code, fold in list(visible().items()) if fold in ("u", "x"))
+    return _any_of(f"{code:04x}" for code in looks if _LAST_ASCII < code < _ASTRAL)
+
+
 def _byte_runs() -> str:
     runs = []
     for code in _opening_codes():
@@ -174,18 +180,22 @@ _CARRIED_DECIMAL = "917[5-9][0-9]{2}"
 #: The begin of an escape, by what no common text has at this place.
 _SPELLED = r"(?i:amp|num;|semi;|percnt;|bsol;|[lr]cub;|[lr]brace;)"
 _NESTED = (
-    rf"(?:&(?:\#|{_SPELLED})|\\[0-9xXuUnN&%\\\n]"
-    r"|%(?:[2-7][0-9a-fA-F]|[2-7]?(?:&\#|\\[0-7xXuU\n]|%[2-7][0-9a-fA-F])))"
+    rf"(?:&(?:\\*+\#|{_SPELLED})|\\[0-9xXuUnN&%\\\n]"
+    r"|%(?:[2-7][0-9a-fA-F]|[2-7]?(?:&\\*+\#|\\[0-7xXuU\n]|%[2-7][0-9a-fA-F])))"
 )
-#: The same within another escape, where a character that is not seen may stand as well.
+#: A reference by name that may stand for a letter or a digit of another escape.
+_NAMED = rf"&(?=[a-zA-Z])(?i:[a-z][a-z0-9]{{1,31}};|{'|'.join(tables.BARE['names'].split())})"
+#: A nested one within another escape, where a character that is not seen may stand as well.
 _WITHIN = rf"(?:{_NESTED}|%[01c-fC-F][0-9a-fA-F])"
 _ESCAPED = r"\\(?:[xXuU0-7]|N[{&%\\])"
 #: An escape that may stand for an octal digit.
-_OCTAL = r"(?:&\#|%(?:(?:25)*3[0-7]|[&%\\])|\\(?:[xXuU&%\\\n]|0?6[0-7]|N\{))"
+_OCTAL = rf"(?:&\\*+\#|&amp|{_NAMED}|%(?:(?:25)*3[0-7]|[&%\\])|\\(?:[xXuU&%\\\n]|0?6[0-7]|N\{{))"
+#: Names of one word of characters that open; of those that select a variation and carry one, too.
+ONE_WORD = "ampersand|precedes|vs(?:36|61|92|93|172)"
 #: Behind `N{`: words as in the name of an opening character, or an escape in their place.
 _NAME = (
-    rf"(?:(?i:ampersand)\}}|[a-zA-Z0-9]+[ +-][a-zA-Z0-9 +-]{{0,96}}+\}}"
-    rf"|[a-zA-Z0-9 +-]{{0,96}}+{_NESTED})"
+    rf"(?:(?i:{ONE_WORD})\}}|[a-zA-Z0-9]+[ +-][a-zA-Z0-9 +-]{{0,96}}+\}}"
+    rf"|[a-zA-Z0-9 +-]{{0,96}}+(?:{_NESTED}|{_NAMED}))"
 )
 #: Behind `u` or `x`: the code of a letter that, behind one backslash more, escapes again.
 _ESCAPABLE = "0{0,6}(?:[57][58]|3[0-9]|[46][1-6eE])"
@@ -276,7 +286,9 @@ class _Shapes:
             rf"(?=[0-9a-zA-Z\#&%\\\x00-\x08\x0e-\x1f\x7f\x80-\U0010ffff])(?:[aA][mM][pP];?)*+(?:{tags}|{others}"
             rf"|\#0*+(?:{decimal})(?![0-9])"
             rf"|\#[xX]0*+(?i:{_hexes(0)}|{_QUOTE:x}|{_CARRIED})(?![0-9a-fA-F])"
-            rf"|\#[xX]?[0-9a-fA-F]*+{_WITHIN}|(?:\#[xX]?0*+)?[0-9a-zA-Z\#;]{{0,32}}+(?:{_WITHIN}|{self.looks.odd}))"
+            rf"|\#[xX]?[0-9a-fA-F]*+{_WITHIN}|(?:\#[xX]?0*+)?[0-9a-zA-Z\#;]{{0,32}}+"
+            rf"(?=[&%\\\x00-\x08\x0e-\x1f\x7f\x80-\U0010ffff])"
+            rf"(?:{_WITHIN}|(?<!;){_NAMED}|\\++[\#;]|{self.looks.odd}))"
         )
 
     def percent(self) -> str:
@@ -284,7 +296,7 @@ class _Shapes:
         return (
             rf"(?=[0-9a-fA-FuU&%\\\x00-\x08\x0e-\x1f\x7f\x80-\U0010ffff])"
             rf"(?:25)*+(?:(?=[0-9a-fA-FuU])(?i:{_hexes(2)}|u(?:{_hexes(4)}|db40)|{_byte_runs()}"
-            rf"|f3%(?:25)*a0)|[0-9a-fA-F]?{_WITHIN}|[uU][0-9a-fA-F]{{0,3}}{_WITHIN}"
+            rf"|f3%(?:25)*a0)|(?:[0-9a-fA-F]?|[uU][0-9a-fA-F]{{0,3}})(?:{_WITHIN}|{_NAMED})"
             rf"|[c-fC-F][0-9a-fA-F](?:%[89abAB][0-9a-fA-F])*+(?:%[89abAB]?)?{_NESTED}"
             rf"|[0-9a-fA-FuU]{{0,5}}+{self.looks.odd})"
         )
@@ -296,10 +308,12 @@ class _Shapes:
             rf"(?<!\\\\)(?=[xXuU0-9nN&%\\]|{self.looks.odd})\\*+(?:(?=[xXuU0-9])(?i:x(?:{_hexes(2)})|[xu]\{{0*+(?:{_hexes(0)}|{_CARRIED})\}}"
             rf"|u(?:{_pairs()}|(?:0000)?(?:{_hexes(4)})|000(?:{_hexes(5)}|{_CARRIED}))"
             rf"|0{{0,4}}(?:{_hexes(2)})|0?(?:{octal})"
-            rf"|(?:x[0-9a-f]?|u[0-9a-f]{{0,3}}|(?-i:U)[0-9a-f]{{0,7}}|[xu]\{{[0-9a-f]*+){_WITHIN}"
-            rf"|[0-7]{{1,2}}{_OCTAL})"
-            rf"|(?=[&%]){_WITHIN}|N(?:\{{{_NAME}|(?=[&%\\]){_NESTED})"
+            rf"|(?:x[0-9a-f]?|u[0-9a-f]{{0,3}}|(?-i:U)[0-9a-f]{{0,7}}|[xu]\{{[0-9a-f]*+)(?:{_WITHIN}|{_NAMED})"
+            rf"|[xu](?:\\++\{{|\{{[0-9a-f]*+\\++\}})|[0-7]{{1,2}}{_OCTAL})"
+            rf"|(?=[&%])(?:{_WITHIN}|{_NAMED})|N(?:\{{{_NAME}|(?=[&%\\])(?:{_NESTED}|{_NAMED}))"
             rf"|(?<=\\\\)(?i:x|u|u\{{|x\{{){_ESCAPABLE}"
+            rf"|(?<=\\\\)(?i:u(?:0000|\{{0*+)?(?:{_looks_of_escapes()})|ud835\\)"
+            rf"|(?<=\\\\\\)\n[xXuU0-7N&%\\]"
             rf"|(?<=\\\\)0?(?:6[0-7]|1(?:16|25|30|56|65|70))"
             rf"|N\{{[a-zA-Z0-9 +-]{{0,96}}+{self.looks.odd}"
             rf"|(?:[xXuU0-7]\{{?0*+[0-9a-zA-Z{{}}]{{0,8}}+)?{self.looks.odd})"

@@ -57,6 +57,7 @@ FOLDS = {
         "1ffd-1ffe 2000-200a 2017 202f 203e 205f 2800 3000 309b-309c fc5e-fc63 fe49-fe4c fe70 "
         "fe72 fe74 fe76 fe78 fe7a fe7c fe7e ffe3"
     ),
+    "!": "203c 2049 fe15 fe57 ff01",
     "#": "bfa 22d5 2317 266f fe5f ff03 11fe9",
     "%": "fe6a ff05",
     "&": "a778 fe60 ff06 1f672 1f674-1f675",
@@ -73,37 +74,16 @@ FOLDS = {
         "f7 1365 1735 2041 2044 2215 2571 2797 27c9 27cb 29f6 29f8 2afb 2afd 2cc6-2cc7 2e4a "
         "2f03 3033 30ce 31d2-31d3 32e8 4e3f ff0f ff89 1d23a 1f67c"
     ),
-    "0": "2070 2080 24ea ff10 1d7ce 1d7d8 1d7e2 1d7ec 1d7f6 1fbf0",
-    "1": "b9 2081 2460 ff11 1d7cf 1d7d9 1d7e3 1d7ed 1d7f7 1fbf1",
-    "2": (
-        "b2 1a7-1a8 1bb 3e8-3e9 10c7 10f7 14bf 1616 1cb7 2082 2461 2d27 a644-a645 a6ef "
-        "a75a-a75b ff12 1ccf2 1d7d0 1d7da 1d7e4 1d7ee 1d7f8 1fbf2"
-    ),
-    "3": (
-        "b3 1b7 1ee-1ef 21c-21d 292 417 437 498-499 4de-4e1 545 969 ae9 10d5 1702 1c95 2083 "
-        "2462 2c9c-2c9d 2cc4-2cc5 2ccc-2ccd a76a-a76b a8f6 ff13 118aa 118ca 16f3b 1ccf3 1d206 "
-        "1d7d1 1d7db 1d7e5 1d7ef 1d7f9 1fbf3"
-    ),
-    "4": (
-        "13ce 2074 2084 2463 ab9e ff14 118af 118cf 16e82 1ccf4 1d7d2 1d7dc 1d7e6 1d7f0 1d7fa 1fbf4"
-    ),
-    "5": "2075 2085 2464 ff15 118bb 118db 1ccf5 1d7d3 1d7dd 1d7e7 1d7f1 1d7fb 1fbf5",
-    "6": (
-        "431 13ee 2076 2086 2465 2cd2-2cd3 2cdc-2cdd a543 abbe ff16 1ccf6 1d7d4 1d7de 1d7e8 "
-        "1d7f2 1d7fc 1e031 1e052 1fbf6"
-    ),
-    "7": (
-        "172a 2077 2087 2466 ff17 104d2 104fa 16e8a 1ccf7 1d1fe 1d212 1d7d5 1d7df 1d7e9 1d7f3 "
-        "1d7fd 1fbf7"
-    ),
-    "8": (
-        "222-223 9ea a6a b03 1d3d 2078 2088 2467 a589 ff18 1031a 11445 169fe 1ccf8 1d7d6 "
-        "1d7e0 1d7ea 1d7f4 1d7fe 1e8cb 1fbf8"
-    ),
-    "9": (
-        "9ed a67 b68 d6d 2079 2089 2468 2cca-2ccb a76e-a770 ff19 118ac 118b6 118cc 118d6 "
-        "169c1 1ccf9 1d7d7 1d7e1 1d7eb 1d7f5 1d7ff 1e2f2 1fbf9"
-    ),
+    "0": "2070 2080 24ea ff10 1ccf0 1d7ce 1d7d8 1d7e2 1d7ec 1d7f6 1fbf0",
+    "1": "b9 2081 2460 ff11 1ccf1 1d7cf 1d7d9 1d7e3 1d7ed 1d7f7 1fbf1",
+    "2": "b2 2082 2461 ff12 1ccf2 1d7d0 1d7da 1d7e4 1d7ee 1d7f8 1fbf2",
+    "3": "b3 2083 2462 ff13 1ccf3 1d7d1 1d7db 1d7e5 1d7ef 1d7f9 1fbf3",
+    "4": "2074 2084 2463 ff14 1ccf4 1d7d2 1d7dc 1d7e6 1d7f0 1d7fa 1fbf4",
+    "5": "2075 2085 2464 ff15 1ccf5 1d7d3 1d7dd 1d7e7 1d7f1 1d7fb 1fbf5",
+    "6": "2076 2086 2465 ff16 1ccf6 1d7d4 1d7de 1d7e8 1d7f2 1d7fc 1fbf6",
+    "7": "2077 2087 2466 ff17 1ccf7 1d7d5 1d7df 1d7e9 1d7f3 1d7fd 1fbf7",
+    "8": "2078 2088 2467 ff18 1ccf8 1d7d6 1d7e0 1d7ea 1d7f4 1d7fe 1fbf8",
+    "9": "2079 2089 2468 ff19 1ccf9 1d7d7 1d7e1 1d7eb 1d7f5 1d7ff 1fbf9",
     ";": "37e fe14 fe54 ff1b",
     "<": (
         "ab 2c2 1438 16b2 2039 226a 226e 227a 2280 22d6 2329 276c 276e 2770 27e8 27ea 2991 "
@@ -113,6 +93,7 @@ FOLDS = {
         "bb 2c3 1433 203a 226b 226f 227b 2281 22d7 232a 276d 276f 2771 27e9 27eb 2992 29fd "
         "3009 300b fe3e fe40 fe65 ff1e 16f3f 1d237"
     ),
+    "?": "2047-2048 fe16 fe56 ff1f",
     "[": "2045 23a1-23a3 27e6 298b 298d 298f 2e55 2e57 3010 3016 301a fe17 fe3b fe47 ff3b",
     "\\": "2216 2572 27c8 27cd 29b8 29f5 29f7 29f9 2f02 31d4 4e36 fe68 ff3c 1d20f 1d23b 1f67d",
     "]": "2046 23a4-23a6 27e7 298c 298e 2990 2e56 2e58 3011 3017 301b fe18 fe3c fe48 ff3d",
@@ -127,12 +108,12 @@ FOLDS = {
         "1f1e6"
     ),
     "b": (
-        "180-185 243 253 299 392 3b2 3d0 411-412 42c 432 44c 462-463 48c-48d 7d5 13cf 13f4 "
-        "13fc 1472-1473 15af 15f7 1c80 1c87 1d03 1d2e 1d47 1d6c 1d80 1e02-1e07 212c 24b7 24d1 "
-        "2c82-2c83 a4d0 a557 a69d a796-a797 a7b4-a7b5 ab9f ff22 ff42 10282 102a1 10301 1031c "
-        "10784-10785 16eb6 1ccd7 1d207 1d401 1d41b 1d435 1d44f 1d469 1d483 1d4b7 1d4d1 1d4eb "
-        "1d505 1d51f 1d539 1d553 1d56d 1d587 1d5a1 1d5bb 1d5d5 1d5ef 1d609 1d623 1d63d 1d657 "
-        "1d671 1d68b 1d6a9 1d6e3 1d71d 1d757 1d791 1f131 1f151 1f171 1f1e7"
+        "180-185 243 253 299 392 3b2 3d0 411-412 42c 431-432 44c 462-463 48c-48d 7d5 13cf "
+        "13f4 13fc 1472-1473 15af 15f7 1c80 1c87 1d03 1d2e 1d47 1d6c 1d80 1e02-1e07 212c 24b7 "
+        "24d1 2c82-2c83 a4d0 a557 a69d a796-a797 a7b4-a7b5 ab9f ff22 ff42 10282 102a1 10301 "
+        "1031c 10784-10785 16eb6 1ccd7 1d207 1d401 1d41b 1d435 1d44f 1d469 1d483 1d4b7 1d4d1 "
+        "1d4eb 1d505 1d51f 1d539 1d553 1d56d 1d587 1d5a1 1d5bb 1d5d5 1d5ef 1d609 1d623 1d63d "
+        "1d657 1d671 1d68b 1d6a9 1d6e3 1d71d 1d757 1d791 1f131 1f151 1f171 1f1e7"
     ),
     "c": (
         "a2 c7 e7 106-10d 187-188 23b-23c 255 297 3f2 3f9 421 441 4aa-4ab 1004 105a 13df 1c83 "
@@ -147,7 +128,7 @@ FOLDS = {
         "1d48 1d6d 1d81 1d91 1e0a-1e13 20ab 2145-2146 216e 217e 24b9 24d3 a4d2-a4d3 a779-a77a "
         "a7c7-a7c8 ab70 abb7 ff24 ff44 1018b 1078b-1078d 1ccd9 1d403 1d41d 1d437 1d451 1d46b "
         "1d485 1d49f 1d4b9 1d4d3 1d4ed 1d507 1d521 1d53b 1d555 1d56f 1d589 1d5a3 1d5bd 1d5d7 "
-        "1d5f1 1d60b 1d625 1d63f 1d659 1d673 1d68d 1df25 1df2d 1f133 1f153 1f173 1f1e9"
+        "1d5f1 1d60b 1d625 1d63f 1d659 1d673 1d68d 1df25 1df2d 1f133 1f153 1f173 1f1a5 1f1e9"
     ),
     "e": (
         "c8-cb e8-eb 112-11b 18e 190 1dd 204-207 228-229 246-247 258 25b-25e 29a 388 395 3ad "
@@ -212,11 +193,11 @@ FOLDS = {
         "a7ad-a7ae a7fe a830 a8ce aa5d ab37-ab39 ab5d-ab5e abae fb35 fb4b fd3c-fd3d fe81-fe84 "
         "fe87-fe88 fe8d-fe8e ff2c ff4c 1028a 10309 10320 1041b 10443 1050e 10526 1079b-1079d "
         "107b6 10926 10c3e 10ca5 10ce5 10cfa 11047 110c0 11141 111c5 113d4 1144b 115c5 11641 "
-        "118a3 118b2 118d2 11c41 11dda 11de1 16ae4 16d63 16eaa 16f16 16f28 1cce1 1ccf1 1d100 "
-        "1d22a 1d377 1d40b 1d425 1d43f 1d459 1d473 1d48d 1d4c1 1d4db 1d4f5 1d50f 1d529 1d543 "
-        "1d55d 1d577 1d591 1d5ab 1d5c5 1d5df 1d5f9 1d613 1d62d 1d647 1d661 1d67b 1d695 1d6b0 "
-        "1d6ea 1d724 1d75e 1d798 1df04 1df11 1df13 1df26 1df6e 1e050 1e141 1e8c7 1ed01 1ee00 "
-        "1ee80 1f13b 1f15b 1f17b 1f1f1"
+        "118a3 118b2 118d2 11c41 11dda 11de1 16ae4 16d63 16eaa 16f16 16f28 1cce1 1d100 1d22a "
+        "1d377 1d40b 1d425 1d43f 1d459 1d473 1d48d 1d4c1 1d4db 1d4f5 1d50f 1d529 1d543 1d55d "
+        "1d577 1d591 1d5ab 1d5c5 1d5df 1d5f9 1d613 1d62d 1d647 1d661 1d67b 1d695 1d6b0 1d6ea "
+        "1d724 1d75e 1d798 1df04 1df11 1df13 1df26 1df6e 1e050 1e141 1e8c7 1ed01 1ee00 1ee80 "
+        "1f13b 1f15b 1f17b 1f1f1"
     ),
     "m": (
         "b5 19c 26f-271 39c 3bc 3fa-3fb 41c 43c 4cd-4ce 560 13b7 15f0 16d6 1d0d 1d1f 1d39 "
@@ -248,13 +229,13 @@ FOLDS = {
         "a6a2 a74a-a74d ab3d-ab3f ab74 ab8e abbb fb41 fba4-fbad fcd9 fe93-fe94 fee9-feec ff2f "
         "ff4f ffb7 10292 102ab 1030f 10404 1042c 104c2 104ea 10516 1051e 107a2 1092c 10c17 "
         "10d07 11124 11302 114d0 118a8 118b5 118b7 118c8 118d5 118d7 118e0 11de0 1699b 16ae9 "
-        "16e80 1cce4 1ccf0 1d21a 1d40e 1d428 1d442 1d45c 1d476 1d490 1d4aa 1d4de 1d4f8 1d512 "
-        "1d52c 1d546 1d560 1d57a 1d594 1d5ae 1d5c8 1d5e2 1d5fc 1d616 1d630 1d64a 1d664 1d67e "
-        "1d698 1d6af 1d6b6 1d6b9-1d6ba 1d6c9 1d6d0 1d6d3-1d6d4 1d6dd 1d6e9 1d6f0 1d6f3-1d6f4 "
-        "1d703 1d70a 1d70d-1d70e 1d717 1d723 1d72a 1d72d-1d72e 1d73d 1d744 1d747-1d748 1d751 "
-        "1d75d 1d764 1d767-1d768 1d777 1d77e 1d781-1d782 1d78b 1d797 1d79e 1d7a1-1d7a2 1d7b1 "
-        "1d7b8 1d7bb-1d7bc 1d7c5 1df1b 1df3c 1e03c 1e04e 1e05c 1e140 1e2f0 1ee24 1ee64 1ee84 "
-        "1f13e 1f15e 1f17e 1f1f4 1f714"
+        "16e80 1cce4 1d21a 1d40e 1d428 1d442 1d45c 1d476 1d490 1d4aa 1d4de 1d4f8 1d512 1d52c "
+        "1d546 1d560 1d57a 1d594 1d5ae 1d5c8 1d5e2 1d5fc 1d616 1d630 1d64a 1d664 1d67e 1d698 "
+        "1d6af 1d6b6 1d6b9-1d6ba 1d6c9 1d6d0 1d6d3-1d6d4 1d6dd 1d6e9 1d6f0 1d6f3-1d6f4 1d703 "
+        "1d70a 1d70d-1d70e 1d717 1d723 1d72a 1d72d-1d72e 1d73d 1d744 1d747-1d748 1d751 1d75d "
+        "1d764 1d767-1d768 1d777 1d77e 1d781-1d782 1d78b 1d797 1d79e 1d7a1-1d7a2 1d7b1 1d7b8 "
+        "1d7bb-1d7bc 1d7c5 1df1b 1df3c 1e03c 1e04e 1e05c 1e140 1e2f0 1ee24 1ee64 1ee84 1f13e "
+        "1f15e 1f17e 1f1f4 1f714"
     ),
     "p": (
         "de fe 1a4-1a5 1bf 1f7 3a1 3c1 3f1 3f7-3f8 420 440 13e2 146d 1d18 1d3e 1d56 1d68 1d71 "
@@ -349,7 +330,9 @@ FOLDS = {
         "1d621 1d63b 1d655 1d66f 1d689 1d6a3 1d6ad 1d6e7 1d721 1d75b 1d795 1f149 1f169 1f189 "
         "1f1ff"
     ),
+    "{": "2774 fe37 fe5b ff5b",
     "|": "2223-2224 2502-2503 2758 ff5c ffe8",
+    "}": "2775 fe38 fe5c ff5d",
 }
 
 #: Characters read as several.
@@ -394,7 +377,7 @@ ENTITIES = {
     "/\x00": "nparsl",
     "1": "sup1",
     "2": "sup2",
-    "3": "sup3 zcy",
+    "3": "sup3",
     ";": "semi",
     "<": (
         "lang langd langle laquo leftanglebracket lessdot lsaquo lt ltdot nestedlessless "

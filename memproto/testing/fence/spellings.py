@@ -9,7 +9,7 @@ delimiter in every form; `spelled` draws one whose escapes stand in each other, 
 import functools
 import random
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from html.entities import html5
 
 from memproto.testing.fence.disguises import looks
@@ -33,9 +33,7 @@ _GONE = (
     *("%e2%80%8b", "\\u200b", "\u200b", "\u00ad", "\x01"),
 )
 _AROUND = ("", "", "", "a & b\n", "50%\n", "C:\\new\n")
-_ESCAPABLE = frozenset("<>/[]#-:\\&")
-#: Look-alikes that are not drawn, for readers take their names differently; nor are a colon's.
-_UNTRIED = frozenset("\u227a\u02dc")
+_ESCAPABLE = frozenset("<>/[]#-:;{}\\&")
 _LAST_BYTE = 0xFF
 _LAST_OCTAL = 0o777
 
@@ -66,8 +64,8 @@ def forms(character: str) -> tuple[str, ...]:
     return (*found, "+") if character == " " else tuple(found)
 
 
-def _outer_forms(character: str) -> tuple[str, ...]:
-    """The same, and the one of Markdown, which escapes no letter of an escape."""
+def _all_forms(character: str) -> tuple[str, ...]:
+    """The same, and the one of Markdown."""
     marked = f"\\{character}"
     return (*forms(character), marked) if character in _ESCAPABLE else forms(character)
 
@@ -76,17 +74,18 @@ def each_form() -> Iterator[str]:
     """
     Each delimiter with each of its characters in each form, one at a time.
 
-    The first character also as each that looks like it or carries it, and with the mark of its
-    escape in each form.
+    The first character also as each that looks like it or carries it, once with an escape in its
+    last byte, and with the mark of its escape in each form.
     """
     for text in _SPELLED:
         for place in [text.index(character) for character in dict.fromkeys(text)]:
-            for form in _outer_forms(text[place]):
+            for form in _all_forms(text[place]):
                 yield f"{text[:place]}{form}{text[place + 1 :]}"
     for first, rest in [(text[0], text[1:]) for text in _FIRSTS]:
-        alike = [one for one in looks()[first] if one not in _UNTRIED]
-        for character in (*alike, *(chr(base + ord(first)) for base in _CARRIERS)):
+        for character in (*looks()[first], *(chr(base + ord(first)) for base in _CARRIERS)):
             yield from (f"{form}{rest}" for form in forms(character))
+            *begun, last = "".join(f"%{byte:02x}" for byte in character.encode())
+            yield f"{''.join(begun)}&#{ord(last)};{rest}"
         for written in forms(first):
             mark, behind = written[0], written[1:]
             yield from (f"{form}{behind}{rest}" for form in forms(mark))
@@ -102,7 +101,7 @@ def spelled(rng: random.Random) -> str:
     for place in sorted(places, reverse=True):
         character = _look(rng, text[place])
         depth = rng.choice((0, 1, 1, 1, 2, 2))
-        text = f"{text[:place]}{_nested(rng, character, depth, _outer_forms)}{text[place + 1 :]}"
+        text = f"{text[:place]}{_nested(rng, character, depth)}{text[place + 1 :]}"
     return f"{rng.choice(_AROUND)}{text}"
 
 
@@ -115,7 +114,7 @@ def misspelled(rng: random.Random) -> str:
     """
     text = rng.choice(_MISSPELLED)
     place = text.index("q") if rng.random() < 0.5 else rng.randrange(len(text))
-    pieces = list(rng.choice(_outer_forms(text[place])))
+    pieces = list(rng.choice(_all_forms(text[place])))
     if rng.random() < 0.3:
         inner = rng.randrange(len(pieces))
         ended = [form for form in forms(pieces[inner]) if form[0] != "&" or form[-1] == ";"]
@@ -126,26 +125,18 @@ def misspelled(rng: random.Random) -> str:
 def _look(rng: random.Random, character: str) -> str:
     """The character, one that looks like it, or one that carries it."""
     chance = rng.random()
-    if chance < 0.2 and character != ":":
-        alike = [one for one in looks().get(character.lower(), "") if one not in _UNTRIED]
-        return rng.choice(alike or [character])
+    if chance < 0.2:
+        return rng.choice(looks().get(character.lower(), character))
     return chr(rng.choice(_CARRIERS) + ord(character)) if chance < 0.3 else character
 
 
-def _nested(
-    rng: random.Random,
-    character: str,
-    depth: int,
-    forms_of: Callable[[str], tuple[str, ...]] = forms,
-) -> str:
+def _nested(rng: random.Random, character: str, depth: int) -> str:
     """The character as an escape; with a depth, characters of that are escapes as well."""
-    pieces = list(rng.choice(forms_of(character)))
+    pieces = list(rng.choice(_all_forms(character)))
     if depth:
         count = min(len(pieces), rng.choice((1, 1, 1, 2, 12)))
-        # Digits of an octal number are escaped once: few decoders know any.
-        deeper = 0 if count > 2 or "".join(pieces[1:]).isdigit() else depth - 1
         for place in rng.sample(range(len(pieces)), count):
-            pieces[place] = _nested(rng, pieces[place], deeper)
+            pieces[place] = _nested(rng, pieces[place], depth - 1 if count < 3 else 0)
     if rng.random() < 0.1:
         pieces.insert(rng.randint(1, len(pieces)), rng.choice(_GONE))
     return "".join(pieces)
