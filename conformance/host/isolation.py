@@ -501,6 +501,7 @@ _SHORT_S = 6.0
 class _Question(NamedTuple):
     """A hook that a host asks of all providers at once, the step, and the bound of the answers."""
 
+    operation: str
     extension: str
     answer: Any
     step: str
@@ -511,9 +512,10 @@ class _Question(NamedTuple):
 _CONVERSATION = [{"role": "user", "content": "Book berth 7."}]
 
 _QUESTIONS = {
-    "get_tool_schemas": _Question("tools", [], "tools", "ask_s", Host.tools),
-    "backup_paths": _Question("backup", [], "backup_paths", "ask_s", Host.backup_paths),
+    "get_tool_schemas": _Question("tools", "tools", [], "tools", "ask_s", Host.tools),
+    "backup_paths": _Question("backup", "backup", [], "backup_paths", "ask_s", Host.backup_paths),
     "forget": _Question(
+        "forget",
         "privacy",
         {"removed": 0, "pending": 0},
         "forget",
@@ -521,10 +523,20 @@ _QUESTIONS = {
         lambda host: host.forget({}),
     ),
     "on_compress": _Question(
-        "", None, "compress", "compress_s", lambda host: host.compress(list(_CONVERSATION))
+        "compress",
+        "",
+        None,
+        "compress",
+        "compress_s",
+        lambda host: host.compress(list(_CONVERSATION)),
     ),
     "compress_notes": _Question(
-        "compress_notes", "", "compress", "compress_s", lambda host: host.compress(_CONVERSATION)
+        "compress_notes",
+        "compress_notes",
+        "",
+        "compress",
+        "compress_s",
+        lambda host: host.compress(list(_CONVERSATION)),
     ),
 }
 
@@ -545,18 +557,19 @@ def _assert_ends(run: HostRun, hook: str, question: _Question) -> None:
     hung = [run.serving(*served, **{hook: run.gate(question.answer)}) for _ in range(number)]
     bound_s = 0.3 * run.scale
     pace = Deadlines(ask_s=bound_s, compress_s=bound_s, privacy_s=bound_s)
-    host = run.host(*hung, *run.beside(good), deadlines=pace)
-    kept_s = getattr(host.deadlines, question.bound)
-    if not host.has(question.step) or kept_s > _SHORT_S * run.scale:
-        return
     try:
+        host = run.host(*hung, *run.beside(good), deadlines=pace)
+        kept_s = getattr(host.deadlines, question.bound)
+        if not host.has(question.step) or kept_s > _SHORT_S * run.scale:
+            return
         host.open()
         question.ask(host)
     except HostLate:
         wanted = f"an end at the deadline, while {number} providers hang in `{hook}`"
-        run.violated(Differs(wanted=wanted, seen="it had not returned"))
+        evidence = Differs(wanted=wanted, seen="it had not returned")
+        run.violated(evidence, operation=question.operation)
     finally:
         run.open_gates()
     if any(one.count(hook) for one in hung) and run.beside(good) and not good.count(hook):
         wanted = f"`{hook}` of a provider that does not hang"
-        run.violated(Called(wanted=wanted, hook=hook, times=0))
+        run.violated(Called(wanted=wanted, hook=hook, times=0), operation=question.operation)
