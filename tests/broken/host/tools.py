@@ -231,12 +231,12 @@ class GivesItsOwnSchemasAway(MemoryProviderRegistry):
 class KeepsTheProvidersSchemas(MemoryProviderRegistry):
     def initialize_all(self, session_key, config):
         super().initialize_all(session_key, config)
-        self._tools.table = {
-            item["name"]: self._tools.table[item["name"]]._replace(schema=item)
-            for lane in self._core.serving("tools")
-            for item in lane.attempt("get_tool_schemas")[0] or ()
-            if not fault_of(item) and lane is self._tools.table[item["name"]].lane
-        }
+        kept = dict(self._tools.table)
+        for name, tool in kept.items():
+            given = tool.lane.attempt("get_tool_schemas")[0]
+            own = [item for item in given if isinstance(item, dict) and item.get("name") == name]
+            kept[name] = tool._replace(schema=own[0])
+        self._tools.table = kept
 
 
 class _First(Through):
