@@ -13,7 +13,7 @@ from memproto.registry.calls.gather import Gather, fly
 from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.calls.questions import ask
 from memproto.registry.calls.recall import Recall
-from memproto.registry.messages import copied_messages
+from memproto.registry.messages import copied_messages, normalised
 from memproto.testing.agent import Agent
 from memproto.testing.driver import Turn
 from tests.broken.host.parts import OtherLane, Through, Wrapping
@@ -326,7 +326,7 @@ class CompressesOneAfterTheOther(MemoryProviderRegistry):
 class AsksForNotesWithoutADeadline(MemoryProviderRegistry):
     def compress_notes(self, messages):
         for lane in self._core.serving("compress_notes"):
-            lane.attempt("compress_notes", (copied_messages(messages),))
+            lane.attempt("compress_notes", (copied_messages(normalised(messages)),))
         return super().compress_notes(messages)
 
 
