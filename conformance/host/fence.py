@@ -8,7 +8,8 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from memproto.testing.clauses import Inconclusive, NotApplicable, check
+from memproto.deadlines import Deadlines
+from memproto.testing.clauses import Inconclusive, NotApplicable, Violation, check
 from memproto.testing.evidence import (
     Delimiter,
     Differs,
@@ -45,7 +46,7 @@ from memproto.testing.fence.oracle import DECODED, SMUGGLED, TURNED, effective, 
 from memproto.testing.fence.oracle_decoders import decodings
 from memproto.testing.host.host import Host
 from memproto.testing.host.model import plain
-from memproto.testing.host.probes import answering
+from memproto.testing.host.probes import answering, raising
 from memproto.testing.host.run import HostRun
 from memproto.testing.scenarios.texts import NAMED
 from memproto.testing.wire import show
@@ -214,6 +215,24 @@ def without_context_the_message_stays_as_it_is(run: HostRun) -> None:
         if run.loaded.is_driver and host.has("turn"):
             host.turn("Hello.")
             _assert_sent_as_it_is(run, host)
+    _nobody_answers(run)
+
+
+def _nobody_answers(run: HostRun) -> None:
+    """A recall that is late, raises or is no text brings no context either."""
+    late = run.probe(enrich_turn=run.gate("The ferry leaves at six."))
+    failing = [run.probe(enrich_turn=act) for act in (raising(lambda: OSError("no")), lambda *_: 7)]
+    for group in ([late], *run.groups(failing)):
+        host = run.opened(*group, deadlines=Deadlines(enrich_s=0.3 * run.scale))
+        # A host that does not end such a recall, or lets it raise, is for the rules on recall.
+        recalled: list[tuple[str, Any]] = []
+        with contextlib.suppress(Violation):
+            recalled = list(host.recall("What do you know?").items())
+            if run.loaded.is_driver and host.has("turn"):
+                host.turn("Hello.")
+        _assert_unchanged(run, "Hello.", recalled)
+        _assert_sent_as_it_is(run, host)
+    run.open_gates()
 
 
 def _assert_sent_as_it_is(run: HostRun, host: Host) -> None:

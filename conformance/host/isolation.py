@@ -7,7 +7,7 @@ import itertools
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from memproto.deadlines import Deadlines
 from memproto.errors import WriteRefused
@@ -486,3 +486,90 @@ def _with_writes_that_are_given_up(run: HostRun, fact: Fact) -> Host:
         gate.entered.wait(5.0 * run.scale)
         host.close()
     return host
+
+
+# -- questions to all providers -------------------------------------------------------------------
+
+#: Deadlines one after the other would take longer than one deadline and the machine's slack. That
+#: of a session's start is longer.
+_HANGING, _HANGING_AT_THE_START = 16, 40
+
+#: Seconds of a bound that is waited for; a host with a longer one, which it keeps, is not asked.
+_SHORT_S = 6.0
+
+
+class _Question(NamedTuple):
+    """A hook that a host asks of all providers at once, the step, and the bound of the answers."""
+
+    operation: str
+    extension: str
+    answer: Any
+    step: str
+    bound: str
+    ask: Callable[[Host], object]
+
+
+_CONVERSATION = [{"role": "user", "content": "Book berth 7."}]
+
+_QUESTIONS = {
+    "get_tool_schemas": _Question("tools", "tools", [], "tools", "ask_s", Host.tools),
+    "backup_paths": _Question("backup", "backup", [], "backup_paths", "ask_s", Host.backup_paths),
+    "forget": _Question(
+        "forget",
+        "privacy",
+        {"removed": 0, "pending": 0},
+        "forget",
+        "privacy_s",
+        lambda host: host.forget({}),
+    ),
+    "on_compress": _Question(
+        "compress",
+        "",
+        None,
+        "compress",
+        "compress_s",
+        lambda host: host.compress(list(_CONVERSATION)),
+    ),
+    "compress_notes": _Question(
+        "compress_notes",
+        "compress_notes",
+        "",
+        "compress",
+        "compress_s",
+        lambda host: host.compress(list(_CONVERSATION)),
+    ),
+}
+
+
+@check("MP-HOST-ISO-006", budget_s=240.0)
+def a_question_to_all_ends_at_its_deadline(run: HostRun) -> None:
+    for hook, question in _QUESTIONS.items():
+        _assert_ends(run, hook, question)
+    run.needs_also(*dict.fromkeys(question.step for question in _QUESTIONS.values()))
+
+
+def _assert_ends(run: HostRun, hook: str, question: _Question) -> None:
+    """However many providers hang, one that answers is asked, and the host goes on."""
+    served = (question.extension,) if question.extension else ()
+    good = run.serving(*served, **{hook: lambda *args: question.answer})
+    number = _HANGING_AT_THE_START if question.step == "tools" else _HANGING
+    number = number if run.loaded.most is None else 1
+    hung = [run.serving(*served, **{hook: run.gate(question.answer)}) for _ in range(number)]
+    bound_s = 0.3 * run.scale
+    pace = Deadlines(ask_s=bound_s, compress_s=bound_s, privacy_s=bound_s)
+    try:
+        host = run.host(*hung, *run.beside(good), deadlines=pace)
+        kept_s = getattr(host.deadlines, question.bound)
+        if not host.has(question.step) or kept_s > _SHORT_S * run.scale:
+            return
+        host.open()
+        question.ask(host)
+    except HostLate:
+        wanted = f"an end at the deadline, while {number} providers hang in `{hook}`"
+        evidence = Differs(wanted=wanted, seen="it had not returned")
+        run.violated(evidence, operation=question.operation)
+    finally:
+        run.open_gates()
+    if any(one.count(hook) for one in hung) and run.beside(good) and not good.count(hook):
+        wanted = f"`{hook}` of a provider that does not hang"
+        run.violated(Called(wanted=wanted, hook=hook, times=0), operation=question.operation)

@@ -1,5 +1,7 @@
 """Chapter 80: tools of providers, as the model is offered them and calls them; and the prompt."""
 
+import contextlib
+import copy
 import dataclasses
 import json
 import re
@@ -8,8 +10,16 @@ from typing import Any
 
 from memproto.deadlines import Deadlines
 from memproto.registry.parts.tool_schemas import fault_of
-from memproto.testing.clauses import NotApplicable, Untestable, check
-from memproto.testing.evidence import Called, Differs, Lacks, Returned, Surplus, Unsteady
+from memproto.testing.clauses import NotApplicable, Untestable, Violation, check
+from memproto.testing.evidence import (
+    Called,
+    Changed,
+    Differs,
+    Lacks,
+    Returned,
+    Surplus,
+    Unsteady,
+)
 from memproto.testing.host.host import Host, HostLate
 from memproto.testing.host.probes import Extended, raising, tool
 from memproto.testing.host.run import HostRun
@@ -193,6 +203,16 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
 }
 
 
+#: Arguments as a model may write them, that are no dict when a JSON parser has read them.
+_NO_DICTS: dict[str, Any] = {
+    "a str": "Berth 7",
+    "a str that holds JSON": '["Berth 7"]',
+    "a list": [{"text": "Berth 7"}],
+    "null": None,
+    "a number": 7,
+}
+
+
 @check("MP-HOST-TOOL-004")
 def every_call_gives_one_json_document(run: HostRun) -> None:
     names = {what: _named(run) for what in _ANSWERS}
@@ -207,6 +227,9 @@ def every_call_gives_one_json_document(run: HostRun) -> None:
     for name, (what, _) in answers.items():
         _assert_document(run, host.call_tool(name, {"text": "x"}), f"a provider answers {what}")
     _assert_document(run, host.call_tool("no_such_tool", {}), "there is no such tool")
+    for what, args in _NO_DICTS.items():
+        answer = host.call_tool(names["JSON"], copy.deepcopy(args))
+        _assert_document(run, answer, f"a model's arguments are {what}")
 
 
 def _assert_document(run: HostRun, answer: Any, where: str) -> None:
@@ -318,6 +341,93 @@ def _is_called_again(host: Host, provider: Extended, name: str) -> bool:
     before = provider.count("handle_tool_call")
     host.call_tool(name, {"text": "z"})
     return provider.count("handle_tool_call") > before
+
+
+@check("MP-HOST-TOOL-008")
+def arguments_that_are_no_dict_reach_no_provider(run: HostRun) -> None:
+    name = _named(run)
+    provider = run.serving("tools", schemas=[tool(name)])
+    host = run.opened(provider, steps=("tools", "call_tool"))
+    _needs_offer(host, name)
+    for what, args in _NO_DICTS.items():
+        # A host that raises is for the requirement on its answer.
+        with contextlib.suppress(Violation):
+            host.call_tool(name, copy.deepcopy(args))
+        given = [call.args[1] for call in provider.named("handle_tool_call")]
+        if unfit := [one for one in given if not isinstance(one, dict)]:
+            run.violated(
+                Returned(
+                    wanted=f"a dict, or no call, where the arguments of the model are {what}",
+                    hook="handle_tool_call",
+                    value=show(unfit[0]),
+                    lead="the provider got ",
+                )
+            )
+
+
+# -- whose the schemas are ------------------------------------------------------------------------
+
+
+def _lively(run: HostRun) -> tuple[Extended, list[dict[str, Any]]]:
+    """A provider that gives its own objects as schemas, and these objects."""
+    live = [tool(_named(run)), tool(_named(run))]
+    return run.serving("tools", schemas=live, get_tool_schemas=lambda: live), live
+
+
+@check("MP-HOST-TOOL-009")
+def the_offer_is_that_of_the_beginning(run: HostRun) -> None:
+    provider, live = _lively(run)
+    host = run.opened(provider, steps=("tools",))
+    _needs_offer(host, live[0]["name"])
+    first = _of_them(host, live)
+    if not run.loaded.is_driver:
+        for schema in host.tools():
+            schema["parameters"]["properties"].clear()
+            schema["description"] = "No use."
+        _assert_offer(run, host, live, first, "an agent changed those that it got")
+    live[0]["description"] = "Ask nobody else."
+    live[1]["parameters"]["properties"]["whose"] = {"type": "string"}
+    _assert_offer(run, host, live, first, "its provider changed the objects that it had given")
+    live[:] = [{**schema, "description": "Look it up twice."} for schema in live]
+    _assert_offer(run, host, live, first, "its provider would give others")
+
+
+def _of_them(host: Host, live: list[dict[str, Any]]) -> list[Any]:
+    """The schemas that are offered of these tools, as copies."""
+    names = [schema["name"] for schema in live]
+    return copy.deepcopy([one for one in host.tools() if one.get("name") in names])
+
+
+def _assert_offer(
+    run: HostRun, host: Host, live: list[dict[str, Any]], first: list[Any], when: str
+) -> None:
+    if (now := _of_them(host, live)) != first:
+        run.violated(
+            Unsteady(
+                wanted=f"{show(first)} for the whole session",
+                subject="offer",
+                values=(show(first), show(now)),
+                difference=f"when {when} it was {show(now)}",
+            )
+        )
+
+
+@check("MP-HOST-TOOL-010")
+def the_schemas_of_a_provider_stay_its_own(run: HostRun) -> None:
+    provider, live = _lively(run)
+    before = copy.deepcopy(live)
+    host = run.opened(provider, steps=("tools",))
+    _needs_offer(host, live[0]["name"])
+    if host.has("call_tool"):
+        host.call_tool(live[0]["name"], {"text": "x"})
+    if live != before:
+        run.violated(
+            Changed(
+                wanted="the schemas as their provider gave them",
+                subject="schemas",
+                difference=f"{show(before)} is {show(live)}",
+            )
+        )
 
 
 # -- the prompt -----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from memproto.deadlines import Deadlines
-from memproto.testing.clauses import Untestable, Violation, check
+from memproto.testing.clauses import NotApplicable, Untestable, Violation, check
 from memproto.testing.evidence import Called, Differs, Misordered, Returned
 from memproto.testing.host.host import Host, HostLate
 from memproto.testing.host.model import failing_model, repeated, saying
@@ -643,3 +643,28 @@ def _a_key_of_a_later_release_is_kept(run: HostRun, host: Host, providers: Seque
             if not isinstance(got, dict) or not scope.items() <= got.items():
                 wanted = f"the scope {show(scope)}, or no call"
                 run.violated(Returned(wanted=wanted, value=show(got)))
+
+
+@check("MP-HOST-PRIV-003")
+def what_each_provider_forgot_is_told(run: HostRun) -> None:
+    told = [{"removed": 3, "pending": 0}, {"removed": 0, "pending": 2}]
+    providers = [run.serving("privacy", forget=lambda scope, one=one: dict(one)) for one in told]
+    host = run.opened(*providers, steps=("forget",))
+    if run.loaded.is_driver:
+        raise NotApplicable("how an agent tells its user is its own affair")
+    answers = host.forget({})
+    if not all(provider.count("forget") for provider in providers):
+        raise Untestable(_NEVER_CALLED, depends_on("MP-HOST-INIT-005"))
+    given = [getattr(answer, "document", None) for answer in _listed(answers)]
+    if [one for one in given if one is not None] != told:
+        run.violated(
+            Returned(
+                wanted=f"the documents {show(told)}, in this order",
+                value=show(given),
+                hook="forget",
+            )
+        )
+
+
+def _listed(answers: Any) -> list[Any]:
+    return list(answers) if isinstance(answers, list | tuple) else []

@@ -5,6 +5,7 @@ import copy
 import dataclasses
 import functools
 import locale
+import random
 import re
 import unicodedata
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from memproto.fence import build_memory_context_block
 from memproto.testing.clauses import Inconclusive, Lost, NotApplicable, Untestable, check
 from memproto.testing.conditions import Declared
 from memproto.testing.evidence import NotRecalled, Raised, Recalled, Returned
-from memproto.testing.facts import Fact
+from memproto.testing.facts import QUESTION, Fact
 from memproto.testing.lifetimes import own_lines
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
@@ -521,6 +522,68 @@ def _keeps_words(run: Run, route: str, home: Path) -> bool:
         run.plant(subject, fact, route)
     with run.session(home) as again:
         return run.brings_back(again, Fact(fact.text, fact.query, fact.text))
+
+
+# -- questions in scripts without spaces ----------------------------------------------------------
+
+#: Letters of a script that puts no spaces between words: two parts of a text, and letters of which
+#: the name is made that is asked for.
+_UNSPACED = {
+    "Chinese": (
+        "\u6e2f\u53e3\u7684\u65e7\u706f\u5854 \u5b83\u7684\u540d\u5b57\u662f",
+        "\u7389\u8861\u9752\u9e3e\u6c90\u6f9c\u7425\u73c0\u9706\u9732",
+    ),
+    "Japanese": (
+        "\u6e2f\u306e\u53e4\u3044\u706f\u53f0 \u305d\u306e\u540d\u524d\u306f",
+        "\u3059\u305a\u3081\u3064\u3070\u304b\u308f\u305b\u307f\u3072\u308a",
+    ),
+    "Thai": (
+        "\u0e1b\u0e23\u0e30\u0e20\u0e32\u0e04\u0e32\u0e23 \u0e0a\u0e37\u0e48\u0e2d\u0e02\u0e2d",
+        "\u0e21\u0e30\u0e25\u0e34\u0e14\u0e32\u0e27\u0e40\u0e23\u0e37\u0e2d\u0e07\u0e1f",
+    ),
+}
+
+
+@check("MP-TEXT-006", declares=_VERBATIM, routes=("turns", "writes", "tools"))
+def a_question_without_spaces_finds_its_text(run: Run) -> None:
+    served = [route for route in routes.ROUTES if run.serves(route)]
+    judged = [route for route in served if _keeps_words(run, route, run.own_home(route))]
+    if not judged:
+        raise NotApplicable("no text was seen to come back word for word, and none is declared to")
+    if run.find_way() != QUESTION:
+        raise NotApplicable("recall finds nothing for a whole question with spaces either")
+    route = judged[0]
+    if missed := losses.seen_again(functools.partial(_missed, run, route)):
+        kind, fact = missed
+        run.violated(
+            NotRecalled(
+                wanted=f"a text in {kind} for a question that repeats its beginning",
+                texts=(fact.text,),
+                subject=f"{fact.text!r}",
+                verb="did not come back",
+                tail=f" for {fact.query!r}, and a text with spaces does",
+            ),
+            operation="recall",
+        )
+
+
+def _missed(run: Run, route: str) -> tuple[str, Fact] | None:
+    """A script and a text that no question finds, where one with spaces is found."""
+    home, plain = run.own_home(f"{route}-unspaced"), run.facts.new()
+    drawn = random.Random(plain.name)
+    told = {
+        kind: Fact(f"{parts} {name}", parts, name)
+        for kind, (parts, letters) in _UNSPACED.items()
+        if (name := "".join(drawn.choices(letters, k=8)))
+    }
+    with run.session(home) as subject:
+        taken = [kind for kind, fact in told.items() if _is_taken(subject, fact, route)]
+        is_taken = _is_taken(subject, plain, route)
+    with run.session(home) as again:
+        lost = [kind for kind in taken if not run.brings_back(again, told[kind])]
+        if not lost or not is_taken or not run.brings_back(again, plain):
+            return None
+    return lost[0], told[lost[0]]
 
 
 # -- the context block -----------------------------------------------------------------------------

@@ -250,9 +250,9 @@ class RegistryDriver(HostDriver):
         answers = self._do("backup_paths")
         return [path for answer in answers for path in answer.document or ()]
 
-    def forget(self, scope: dict[str, Any]) -> None:
-        """Have it forgotten by all."""
-        self._do("forget", scope)
+    def forget(self, scope: dict[str, Any]) -> Any:
+        """Have it forgotten by all; what the registry gives."""
+        return self._do("forget", scope)
 
 
 class Agent(RegistryDriver):

@@ -19,7 +19,7 @@ from memproto.testing.evidence import (
     Unsteady,
 )
 from memproto.testing.facts import Fact
-from memproto.testing.instruments.walltime import KATHMANDU, time_zone
+from memproto.testing.instruments.walltime import KATHMANDU, WallClock, time_zone, wall_clock
 from memproto.testing.lifetimes import unreadable
 from memproto.testing.lifetimes.ends import HostProcess
 from memproto.testing.needs import depends_on
@@ -34,6 +34,9 @@ from memproto.testing.wire import show
 
 #: Clocks of a provider's backend and of this machine differ.
 _SLACK = dt.timedelta(seconds=120)
+
+#: Half the time for which a session has lasted when its texts are told, and the turns in it.
+_TALK, _TURNS = dt.timedelta(hours=3), 12
 
 #: Number of texts behind which a store tidies up, and seconds for which they are told.
 _MANY, _MANY_S = 100, 3.0
@@ -378,8 +381,8 @@ def the_best_item_comes_first(run: Run) -> None:
 
 @check("MP-ITEMS-008", budget_s=120.0, extension="items", routes=routes.ROUTES)
 def an_answer_of_a_store_that_cannot_be_read_is_not_ok(run: Run) -> None:
-    answer = unreadable.asked(run, _answer_about, _brings)
-    if isinstance(answer, dict) and answer.get("status") == "ok":
+    answer = entries.fitting(unreadable.asked(run, _answer_about, _brings), "recall-items")
+    if answer["status"] == "ok":
         run.violated(
             Returned(
                 wanted="`partial` or `unavailable` while another process holds the files",
@@ -406,7 +409,10 @@ def _brings(answer: Any, fact: Fact) -> bool:
 def an_item_knows_its_instant(run: Run) -> None:
     began, dated = dt.datetime.now(dt.UTC), 0
     with time_zone(KATHMANDU):
-        with run.session() as subject:
+        # A server, or a library that asks the system, has the time of now all along.
+        with wall_clock(began - 2 * _TALK) as clock, run.session() as subject:
+            clock.tick(_TALK.total_seconds())
+            _talks_until(run, subject, clock, began)
             facts = _plant_each(run, subject)
         with run.session() as again:
             for fact in facts:
@@ -414,6 +420,15 @@ def an_item_knows_its_instant(run: Run) -> None:
                     dated += _judge_time(run, item, began)
     if not dated:
         raise NotApplicable("no item has a time")
+
+
+def _talks_until(run: Run, subject: Subject, clock: WallClock, now: dt.datetime) -> None:
+    """Let the clock go on to this moment, with a turn now and then where a turn costs little."""
+    if not run.is_selective and run.watch.calls_left is None:
+        for number in range(_TURNS):
+            routes.accepts(subject, run.route, f"Lamp {number} burns.", "Good.")
+            clock.tick(_TALK.total_seconds() / _TURNS)
+    clock.jump(now)
 
 
 def _judge_time(run: Run, item: dict[str, Any], began: dt.datetime) -> bool:
@@ -428,7 +443,7 @@ def _judge_time(run: Run, item: dict[str, Any], began: dt.datetime) -> bool:
                 ),
                 hook=run.hook("items"),
                 value=repr(item["created_at"]),
-                tail=", in a process whose zone is +05:45",
+                tail=", in a process whose zone is +05:45, amid a session of six hours",
             ),
         )
     return True

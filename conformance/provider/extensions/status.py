@@ -42,7 +42,7 @@ def _moments(subject: Subject, fact: Fact) -> Iterator[str]:
     yield "recall"
 
 
-def _fits(run: Run, status: Any) -> None:
+def _fits(run: Run, status: Any, requirement: str = "") -> None:
     from jsonschema import Draft202012Validator
 
     if not isinstance(status, dict):
@@ -51,7 +51,8 @@ def _fits(run: Run, status: Any) -> None:
                 wanted="a dict as in recall-status.schema.json",
                 hook=run.hook("status"),
                 value=show(status),
-            )
+            ),
+            requirement=requirement,
         )
     validator = Draft202012Validator(spec.schema("recall-status"))
     faults = sorted(validator.iter_errors(plain(status)), key=lambda fault: fault.json_path)
@@ -66,6 +67,7 @@ def _fits(run: Run, status: Any) -> None:
                 names=tuple(map(show, unknown)),
                 lead="recall_status() holds ",
             ),
+            requirement=requirement,
         )
     at = f"recall_status(){faults[0].json_path.removeprefix('$')}"
     run.violated(
@@ -74,7 +76,8 @@ def _fits(run: Run, status: Any) -> None:
             schema="recall-status",
             at=at,
             fault=faults[0].message[:300],
-        )
+        ),
+        requirement=requirement,
     )
 
 
@@ -124,6 +127,7 @@ def the_status_of_a_store_that_cannot_be_read_is_not_ok(run: Run) -> None:
     if run.binding.free_status:
         raise NotApplicable("the binding leaves the shape of a status open")
     _, status = unreadable.asked(run, _recalled_and_said, _brings)
+    _fits(run, status, "MP-STATUS-001")
     if isinstance(status, dict) and status.get("state") == "ok":
         run.violated(
             Returned(

@@ -22,6 +22,7 @@ from memproto.testing.evidence import (
     Returned,
     Surplus,
     Unfit,
+    Unsteady,
 )
 from memproto.testing.facts import Fact
 from memproto.testing.needs import NO_REFUSAL
@@ -485,6 +486,35 @@ def _misshapen(item: Any) -> str:
         return f"has no parameters; its keys are {', '.join(map(str, item))}"
     kind = parameters.get("type")
     return "" if kind == "object" else f"has parameters of type {kind!r}"
+
+
+@check("MP-TOOL-017", session="can_declare", extension=_SHOWN, hook="tools")
+def two_calls_in_a_row_give_the_same(run: Run) -> None:
+    first, second = _read(run, lambda subject: [_as_json(subject.tools()) for _ in "12"])
+    if first == "[]":
+        raise NotApplicable("the provider offers no tools")
+    if not first:
+        raise NotApplicable("no tool schema has the shape of one; see MP-TOOL-002")
+    if first != second:
+        pairs = zip(first, second, strict=False)
+        at = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+        parts = tuple(text[max(0, at - 60) : at + 60] for text in (first, second))
+        run.violated(
+            Unsteady(
+                wanted="the same schemas of two calls in a row",
+                subject="schema",
+                values=parts,
+                difference=f"the first call gave {show(parts[0])} and the second {show(parts[1])}",
+            )
+        )
+
+
+def _as_json(schemas: Any) -> str:
+    """The schemas as they are now, whoever changes them later; "" if they are none."""
+    try:
+        return json.dumps(schemas) if isinstance(schemas, list | tuple) else ""
+    except (TypeError, ValueError, RecursionError):
+        return ""
 
 
 @check("MP-TOOL-003", session="can_declare", extension=_SHOWN, hook="tools")

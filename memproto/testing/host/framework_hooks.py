@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import copy
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -52,14 +53,14 @@ class Hosted:
         return await apart(self.provider.handle_tool_call, name, args)
 
     def schemas(self) -> list[dict[str, Any]]:
-        """The schemas of which a framework can make a tool: those with a name. Asked for once."""
+        """Schemas of which a framework can make a tool: those with a name. Read once, as copies."""
         if self._schemas is None:
             # A framework may ask before a session; then nothing is declared yet.
             is_served = self._declared is None or "tools" in self._declared
             asked: list[Any] = []
             if is_served:
                 asked = getattr(self.provider, "get_tool_schemas", list)()
-            self._schemas = [one for one in asked if _is_named(one)]
+            self._schemas = [copy.deepcopy(one) for one in asked if _is_named(one)]
         return self._schemas
 
 

@@ -98,6 +98,7 @@ class Driver(HostDriver):
         self._key = ""
         self._is_over = False
         self._prompt: str | None = None
+        self._tools: list[dict[str, Any]] | None = None
 
     # -- the life of a session --------------------------------------------------------------------
 
@@ -263,6 +264,12 @@ class Driver(HostDriver):
                 self._manager.on_memory_write(action, target, content, metadata=metadata)
 
     def tools(self) -> list[dict[str, Any]]:
+        """The tools of the agent, which are put together when it is made."""
+        if self._tools is None:
+            self._tools = self._injected()
+        return list(self._tools)
+
+    def _injected(self) -> list[dict[str, Any]]:
         """As `inject_memory_provider_tools`, and `run_agent.py` in 0.13."""
         own = {"type": "function", "function": {"name": _OWN_TOOL}}
         agent = types.SimpleNamespace(_memory_manager=self._manager, tools=[own])
@@ -276,7 +283,8 @@ class Driver(HostDriver):
     def call_tool(self, name: str, args: Any) -> Any:
         """As the dispatch of `agent_runtime_helpers.py`, and of `run_agent.py` in 0.13."""
         if self._manager.has_tool(name):
-            return self._manager.handle_tool_call(name, args)
+            # `tool_executor.py` makes no arguments of what is no dict, before it dispatches.
+            return self._manager.handle_tool_call(name, args if isinstance(args, dict) else {})
         if name == _OWN_TOOL:
             return json.dumps({"success": True, "asked": "the user"})
         return json.dumps({"error": f"Unknown tool: {name}"})

@@ -294,9 +294,9 @@ class Host:
         """The paths for a backup."""
         return list(self._call("backup", self.deadlines.ask_s))
 
-    def forget(self, scope: dict[str, Any]) -> None:
-        """Have the providers forget."""
-        self._call("forget", self.deadlines.privacy_s, scope)
+    def forget(self, scope: dict[str, Any]) -> Any:
+        """Have the providers forget; what a registry gives."""
+        return self._call("forget", self.deadlines.privacy_s, scope)
 
     # -- tools and the prompt ---------------------------------------------------------------------
 

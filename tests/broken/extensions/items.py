@@ -153,3 +153,35 @@ class AFullFileIsCountedAnew(Private):
         if len(entries) > 60:
             return [{**entry, "id": str(number)} for number, entry in enumerate(entries)]
         return entries
+
+
+@mutant(kills="MP-ITEMS-006", says="amid a session of six hours", report="J4")
+class ItemsHaveTheTimeOfTheirSession(Private):
+    began = ""
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        self.began = dt.datetime.now(dt.UTC).isoformat()
+        super().initialize(session_key, config)
+
+    def _save(self) -> None:
+        for entry in self._entries:
+            entry.setdefault("at", self.began)
+        super()._save()
+
+
+@mutant(kills="MP-ITEMS-006", says="amid a session of six hours", report="J4")
+class AFewTurnsShareATime(Private):
+    """The time of a block of eight entries is that of its first one."""
+
+    def _save(self) -> None:
+        for number, entry in enumerate(self._entries):
+            first = self._entries[number - number % 8]
+            entry.setdefault("at", first.get("at", dt.datetime.now(dt.UTC).isoformat()))
+        super()._save()
+
+
+@mutant(kills="MP-ITEMS-001", says="'gone' is not one of", report="H4", found_by="MP-ITEMS-008")
+class AnUnreadableStoreIsGone(Listing):
+    def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
+        answer = super().recall_items(request)
+        return answer if answer["status"] == "ok" else {**answer, "status": "gone"}

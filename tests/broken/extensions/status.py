@@ -56,3 +56,10 @@ class NotAvailableWithoutAWord(Telling):
 class TheStatusIsAlwaysOk(Listing):
     def recall_status(self) -> dict[str, Any]:
         return {"state": "ok"}
+
+
+@mutant(kills="MP-STATUS-001", says="'gone' is not one of", report="H4", found_by="MP-STATUS-005")
+class AnUnreadableStoreHasAStateOfItsOwn(Listing):
+    def recall_status(self) -> dict[str, Any]:
+        status = super().recall_status()
+        return status if status["state"] == "ok" else {**status, "state": "gone"}

@@ -527,6 +527,14 @@ class SendsAnEmptyBlock(Sending):
         return [*before, {"role": "user", "content": empty}]
 
 
+@mutant(kills="MP-HOST-FENCE-002", says="a request without a context block", report="F7")
+class SendsAnEmptyBlockForALateRecall(Sending):
+    def request(self, before, words, content):
+        is_late = any(lane.late["enrich_turn"] for lane in self.registry._core.lanes)
+        sent = f"{content}\n\n{Fence().framed('')}" if is_late and not self.recalled else content
+        return [*before, {"role": "user", "content": sent}]
+
+
 class _Numberless(Fence):
     def sanitize_context(self, text):
         bare = re.sub(r"&#(?:[0-9]+|[xX][0-9a-fA-F]+);?", "", text)

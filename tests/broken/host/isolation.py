@@ -6,9 +6,12 @@ import json
 import logging
 import types
 
+from memproto.deadlines import Deadlines
 from memproto.registry import MemoryProviderRegistry
+from memproto.registry.calls.compression import compress
 from memproto.registry.calls.gather import Gather, fly
 from memproto.registry.calls.lanes import ProviderLane
+from memproto.registry.calls.questions import ask
 from memproto.registry.calls.recall import Recall
 from memproto.registry.messages import copied_messages
 from memproto.testing.agent import Agent
@@ -279,3 +282,61 @@ class _Rereading(Through):
 class AsksForNotesByTheListOfTheCompression(Wrapping):
     through = _Rereading
     read = ()
+
+
+@mutant(kills="MP-HOST-ISO-006", says="hang in `get_tool_schemas`", report="B2")
+class ReadsTheToolsWithoutADeadline(MemoryProviderRegistry):
+    def initialize_all(self, session_key, config):
+        super().initialize_all(session_key, config)
+        for lane in self._core.serving("tools"):
+            lane.attempt("get_tool_schemas")
+
+
+@mutant(kills="MP-HOST-ISO-006", says="hang in `backup_paths`", report="B4")
+class AsksForPathsOneAfterTheOther(MemoryProviderRegistry):
+    def backup_paths(self):
+        for lane in self._core.serving("backup"):
+            ask([lane], "backup_paths", self._core.gather(self._core.deadlines.ask_s), list)
+        return super().backup_paths()
+
+
+@mutant(kills="MP-HOST-ISO-006", says="hang in `forget`", report="B4")
+class ForgetsWithoutADeadline(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=None):
+        patient = dataclasses.replace(deadlines or Deadlines(), privacy_s=3600)
+        super().__init__(deadlines=patient, on_event=on_event)
+
+
+@mutant(kills="MP-HOST-ISO-006", says="hang in `on_compress`", report="B1")
+class CompressesOneAfterTheOther(MemoryProviderRegistry):
+    def on_compress(self, messages, compression_count):
+        if not self._core.writes_are_called:
+            return super().on_compress(messages, compression_count)
+        refused = [
+            compress([lane], messages, compression_count, self._core.gather(self.each_s()))
+            for lane in self._core.lanes
+        ]
+        return next(filter(None, refused), None)
+
+    def each_s(self):
+        return self._core.deadlines.compress_s
+
+
+@mutant(kills="MP-HOST-ISO-006", says="hang in `compress_notes`", report="B1")
+class AsksForNotesWithoutADeadline(MemoryProviderRegistry):
+    def compress_notes(self, messages):
+        kept = self._core.deadlines
+        self._core.deadlines = dataclasses.replace(kept, compress_s=3600)
+        notes = super().compress_notes(messages)
+        self._core.deadlines = kept
+        return notes
+
+
+@mutant(kills="MP-HOST-ISO-006", says="a provider that does not hang", report="B2")
+class AsksForPathsUpToTheFirstSilence(MemoryProviderRegistry):
+    def backup_paths(self):
+        for lane in self._core.serving("backup"):
+            (call,) = ask([lane], "backup_paths", self._core.gather(0.5), list) or (None,)
+            if call is None or call.outcome == "late":
+                return []
+        return super().backup_paths()

@@ -1,5 +1,6 @@
 """Registries whose tools, prompt or compression are broken."""
 
+import copy
 import dataclasses
 import json
 import types
@@ -195,3 +196,64 @@ class TakesABraceForJson(Wrapping):
         result = super().handle_tool_call(tool_name, args, **kwargs)
         found = [lane.provider.answer for lane in self._core.lanes]
         return next((text for text in found if str(text).startswith('{"')), result)
+
+
+@mutant(kills="MP-HOST-TOOL-004", says="TypeError", report="J1")
+class SpreadsTheArguments(MemoryProviderRegistry):
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        return super().handle_tool_call(tool_name, {**args}, **kwargs)
+
+
+@mutant(kills="MP-HOST-TOOL-008", says="are a str", report="J1")
+class HandsOnWhateverTheModelWrote(MemoryProviderRegistry):
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        tool = self._tools.table.get(tool_name)
+        if tool is None or isinstance(args, dict):
+            return super().handle_tool_call(tool_name, args, **kwargs)
+        return self._tools._routed(tool.lane, tool_name, args, kwargs)
+
+
+@mutant(kills="MP-HOST-TOOL-008", says="are null", report="J1")
+class HandsOnNullAsArguments(HandsOnWhateverTheModelWrote):
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        is_null = args is None
+        given = args if is_null or isinstance(args, dict) else {}
+        return super().handle_tool_call(tool_name, given, **kwargs)
+
+
+@mutant(kills="MP-HOST-TOOL-009", says="an agent changed", report="J5")
+class GivesItsOwnSchemasAway(MemoryProviderRegistry):
+    def get_tool_schemas(self):
+        return [tool.schema for tool in self._tools.offered()]
+
+
+@mutant(kills="MP-HOST-TOOL-009", says="its provider changed", report="J5")
+class KeepsTheProvidersSchemas(MemoryProviderRegistry):
+    def initialize_all(self, session_key, config):
+        super().initialize_all(session_key, config)
+        kept = dict(self._tools.table)
+        for name, tool in kept.items():
+            given = tool.lane.attempt("get_tool_schemas")[0]
+            own = [item for item in given if isinstance(item, dict) and item.get("name") == name]
+            kept[name] = tool._replace(schema=own[0])
+        self._tools.table = kept
+
+
+class _First(Through):
+    given = None
+
+    def get_tool_schemas(self):
+        self.given = self.given or self.inner.get_tool_schemas()
+        return copy.deepcopy(self.inner.get_tool_schemas())
+
+
+@mutant(kills="MP-HOST-TOOL-010", says="as their provider gave them", report="G1")
+class CompletesTheProvidersSchemas(Wrapping):
+    through = _First
+
+    def initialize_all(self, session_key, config):
+        super().initialize_all(session_key, config)
+        for lane in self._core.serving("tools"):
+            for schema in lane.provider.given or ():
+                if isinstance(schema, dict):
+                    schema.setdefault("strict", False)

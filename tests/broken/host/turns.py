@@ -396,3 +396,10 @@ class RecordsWhatCameBeforeTheModelFailed(Agent):
         yield next(pieces)
         with contextlib.suppress(ModelFailed):
             yield from pieces
+
+
+@mutant(kills="MP-HOST-PRIV-003", says="the documents", report="G8")
+class TellsOnlyOfWhatIsGone(MemoryProviderRegistry):
+    def forget(self, scope):
+        answers = super().forget(scope)
+        return [one for one in answers if (one.document or {}).get("removed")]

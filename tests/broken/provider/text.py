@@ -172,3 +172,9 @@ class MarksOfAListAreTakenOff(Journal):
 class AnAddressOfMailIsHidden(Journal):
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
         super().on_turn_complete(re.sub(r"\S+@\S+", "[mail]", user_message), assistant_response)
+
+
+@mutant(kills="MP-TEXT-006", says="a text in Chinese", report="J2")
+class LooksForWordsOfLatinLetters(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        return super().enrich_turn(re.sub(r"[^\x00-\u02af]+", " ", user_message), messages)
