@@ -69,7 +69,6 @@ GOOD = (
     "tests.good.worded:Tagged",
     "tests.good.worded:Cased",
     "tests.good.worded:Shortened",
-    "tests.good.worded:Previewed",
     "tests.good.worded:Phrased",
     "tests.good.worded:Bare",
     "tests.good.worded:Trigrams",

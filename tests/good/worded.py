@@ -163,7 +163,7 @@ class Previewed(Worded):
     @staticmethod
     def _shown(entry: dict[str, str]) -> str:
         text = entry["text"]
-        return text if len(text) <= 120 else f"{text[:117]}..."
+        return text if len(text) <= 100 else f"{text[:97]}..."
 
 
 class Apart(Worded, Tenants):
