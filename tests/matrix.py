@@ -48,6 +48,7 @@ GOOD = (
     "tests.good.tenants:Owned",
     "tests.good.configured:Configured",
     "tests.good.telling:Telling",
+    "tests.good.telling:Keeping",
     "tests.good.private:Private",
     "tests.good.remote:Remote",
     "tests.good.served:InThread",

@@ -232,6 +232,9 @@ def _times(run: Run, fact: Fact, home: Path) -> int:
 
 @check("MP-DATA-006", hook="compress", routes=("turns",))
 def a_turn_that_compression_showed_is_stored_once(run: Run) -> None:
+    if not _may_compress(run):
+        why = "the provider serves `checkpoint`: it has to store what it is given"
+        raise NotApplicable(why)
     fact, is_counted = run.facts.new(), _is_counted(run)
     after = f"after {run.hook('compress')} was given the message of its turn before that turn"
     if is_counted:

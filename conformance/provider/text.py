@@ -247,11 +247,23 @@ def _keeps_characters(run: Run, route: str) -> bool:
     if lost:
         _plain_ones_come_back(run, route, len(owed))
     for fact, (kind, make) in owed.items():
-        if fact in lost:
+        if fact in lost and not _is_shortened(run, route, fact):
             letters = fact.characters
             _assert_lost_each_time(run, route, lambda: make(run.facts.new(), letters))  # noqa: B023 - called here
             _judge_missing(run, route, fact, kind, home)
     return True
+
+
+def _is_shortened(run: Run, route: str, fact: _Lettered) -> bool:
+    """True if recall lacks the end of a text of plain words too that is as long up to there."""
+    end = fact.text.index(fact.characters) + len(fact.characters)
+    base, last = run.facts.new(), run.facts.name()
+    before = base.text.index(base.name) + len(base.name) + len(f"  {last}")
+    plain = _worded(base, f"{_heading(end - before + 1)} {last}")
+    home = run.own_home(f"{route}-as-long")
+    with run.session(home) as subject:
+        is_taken = _is_taken(subject, plain, route)
+    return not is_taken or bool(losses.lost(run, [plain], home))
 
 
 #: Digits of three bytes and letters of two: where bytes are cut, a cut falls into one of them.

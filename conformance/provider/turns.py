@@ -258,7 +258,7 @@ def _unusual_ones(run: Run) -> None:
         subject.record(*_GOODBYE)
     owed = {fact: what for (what, fact, _), kept in zip(unusual, accepted, strict=True) if kept}
     for fact in losses.lost(run, list(owed)):
-        _plain_ones(run, len(unusual))
+        _plain_ones(run, len(unusual), fact)
         seen = NotRecalled(
             wanted=f"{run.hook('record')} stores a turn, or raises an error of memproto.errors",
             texts=(fact.text,),
@@ -342,11 +342,11 @@ def _alike(run: Run) -> None:
         run.violated(lost.told(wanted="each of the turns recalled that are alike for the rest"))
 
 
-def _plain_ones(run: Run, count: int) -> None:
+def _plain_ones(run: Run, count: int, odd: Fact) -> None:
     """If plain turns in the place of unusual ones are lost too, their content is not the reason."""
-    facts = run.facts.several(count)
+    facts = texts.behind_as_much(run.facts.several(count), odd)
     with run.session() as subject:
-        accepted = [fact for fact in facts if _taken(subject, fact.text)]
+        accepted = [fact for fact in facts if _taken(subject, fact.whole)]
         subject.record(*_GOODBYE)
     _all_come_back(run, accepted, f"from a session of {count + 1} plain turns")
 
@@ -1087,7 +1087,7 @@ def _writes_unusual_ones(run: Run, target: str) -> None:
     for (what, fact, _), kept in zip(unusual, accepted, strict=True):
         if kept and not losses.is_stored(run, fact, home):
             _expect_a_plain_one(run, target, home)
-            _expect_plain_ones(run, target, len(unusual))
+            _expect_plain_ones(run, target, len(unusual), fact)
             loses = functools.partial(_loses_write, target, home) if fact == unusual[0][1] else None
             _say_lost(run, fact, f"a text {what}", loses)
 
@@ -1111,12 +1111,12 @@ def _expect_a_plain_one(run: Run, target: str, home: Path) -> None:
         raise Untestable(reason, BETTER_RECALL)
 
 
-def _expect_plain_ones(run: Run, target: str, count: int) -> None:
+def _expect_plain_ones(run: Run, target: str, count: int, odd: Fact) -> None:
     """If plain texts in the place of the unusual ones are lost too, it is not by what they hold."""
     home = run.own_home("plain")
-    facts = run.facts.several(count)
+    facts = texts.behind_as_much(run.facts.several(count), odd)
     with run.session(home) as subject:
-        accepted = [fact for fact in facts if _accepts(subject, target, fact.text)]
+        accepted = [fact for fact in facts if _accepts(subject, target, fact.whole)]
     if losses.lost(run, accepted, home):
         reason = f"of {count} plain texts added to {target} in one session some do not come back"
         raise Lost(reason, depends_on("MP-WRITE-001"))

@@ -136,7 +136,7 @@ class MentisDbMemoryProvider:
 
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
         """
-        Store both sides of a turn.
+        Store both sides of a turn, but for words of the user that a compression brought before.
 
         Raises:
             Rejected: The daemon refuses the text; `TooLarge` where it is too long.
@@ -146,7 +146,7 @@ class MentisDbMemoryProvider:
         """
         session, chosen = self._opened()
         if chosen.context in chosen.contexts:
-            session.keep(session.maker.turn(user_message, assistant_response))
+            session.keep(session.unshown(session.maker.turn(user_message, assistant_response)))
 
     def record(self, turn: dict[str, Any]) -> None:
         """Store a turn with its id, author and times, once for each id. Raises the same."""
@@ -222,8 +222,7 @@ class MentisDbMemoryProvider:
     ) -> None:
         """Go on in another session; a chain keeps what was stored before a rewind."""
         session, _ = self._opened()
-        session.maker.session = new_session_id
-        session.recall.drop()
+        session.switch(new_session_id, is_other=reset)
 
     def times_stored(self, text: str) -> int:
         """Copies of a text on this user's chain, summaries not counted; raises `Unavailable`."""

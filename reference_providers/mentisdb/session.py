@@ -14,7 +14,7 @@ from .recall import Recall
 from .retracting import current, quoted
 from .settings import OUTBOX, Settings
 from .standing import Standing
-from .thoughts import Maker
+from .thoughts import USER, Maker, text_tag
 
 #: Wall-clock seconds for everything that a hook does over the network.
 RECALL_S, WRITE_S, TOOL_S, COMPRESS_S = 3.0, 5.0, 10.0, 60.0
@@ -49,6 +49,8 @@ class Session:
         self.delivery = Delivery(self._daemon, Outbox(chosen.home / OUTBOX), self.standing)
         self.recall = Recall(self._daemon, self.standing, chosen.recall_count)
         self.maker = Maker(chosen.chain, key, chosen.platform)
+        #: Tags of the user's texts that a compression brought, and no turn so far.
+        self._shown: set[str] = set()
 
     def question(self, text: str) -> str:
         """A message as it is asked for; "" where there is nothing to ask."""
@@ -70,7 +72,22 @@ class Session:
         with contextlib.suppress(Unavailable, Rejected):
             for start in range(0, len(tags), _LOOKED_UP):
                 known |= self.delivery.stored(tags[start : start + _LOOKED_UP], WRITE_S)
-        self.keep([p for p in parcels if known.isdisjoint(p.unless)], COMPRESS_S)
+        fresh = [p for p in parcels if known.isdisjoint(p.unless)]
+        self.keep(fresh, COMPRESS_S)
+        self._shown.update(map(text_tag, fresh))
+
+    def unshown(self, turn: Sequence[Parcel]) -> list[Parcel]:
+        """Those of a turn but for the user's words that a compression brought before it."""
+        said = {text_tag(p) for p in turn if USER in p.thought["tags"]} & self._shown
+        self._shown -= said
+        return [p for p in turn if text_tag(p) not in said or USER not in p.thought["tags"]]
+
+    def switch(self, key: str, *, is_other: bool) -> None:
+        """Go on under another key; in another conversation the user's words are new ones."""
+        self.maker.session = key
+        self.recall.drop()
+        if is_other:
+            self._shown.clear()
 
     def search(self, query: str, limit: int) -> list[Thought]:
         """Thoughts found for a question. Raises `Unavailable`."""

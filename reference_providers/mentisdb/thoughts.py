@@ -18,6 +18,10 @@ _LONGEST = 250_000
 _TASK, _RESULT, _TOPIC, _TOPICS = 4_000, 16_000, 80, 5
 
 
+#: The tag of what the user said.
+USER = "role:user"
+
+
 class Maker:
     """
     Makes the thoughts of one session.
@@ -77,8 +81,8 @@ class Maker:
         found: list[Parcel] = []
         for text in _said(messages):
             uid = digest("extract", self.session, text)
-            parcels = self._parcels(text, "Finding", ["role:user", "pre-compress"], uid=uid)
-            found += [Parcel(p.thought, (*p.unless, _text_tag(p)), is_new=False) for p in parcels]
+            parcels = self._parcels(text, "Finding", [USER, "pre-compress"], uid=uid)
+            found += [Parcel(p.thought, (*p.unless, text_tag(p)), is_new=False) for p in parcels]
         return found
 
     def summary(self, messages: Sequence[Any]) -> list[Parcel]:
@@ -120,7 +124,8 @@ class Maker:
         return found
 
 
-def _text_tag(parcel: Parcel) -> str:
+def text_tag(parcel: Parcel) -> str:
+    """The tag by which texts are known to be the same."""
     tag: str = parcel.thought["tags"][1]
     return tag
 

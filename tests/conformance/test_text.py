@@ -102,6 +102,15 @@ def test_a_character_that_was_folded_into_another_is_missed():
     assert fact.is_in("velrrovik ①𝄞Я")
 
 
+def test_recall_that_shows_the_beginnings_of_texts_has_lost_no_end(tmp_path):
+    rules = ("MP-TEXT-003", "MP-WRITE-005")
+    clauses = [f"--memproto-clause={rule}" for rule in rules]
+    report = reported(tmp_path, "--memproto=tests.good.worded:Previewed", *clauses)
+    found = outcomes(report["reports"][0])
+    # A text behind other words ends beyond the part that is shown: nobody can say that it is lost.
+    assert [found[rule] for rule in rules] == ["pass", "untestable"]
+
+
 # -- what is said ----------------------------------------------------------------------------------
 
 

@@ -104,6 +104,16 @@ def begins(text: str, stored: list[str]) -> bool:
     return any(entry.startswith(text) for entry in stored)
 
 
+class Keeping(Telling):
+    """As `Telling`; what a compression brought stays beside the turn that brings it later."""
+
+    name = "keeping"
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        """Store the turn, as the journal does."""
+        Journal.on_turn_complete(self, user_message, assistant_response)
+
+
 class Absent(Telling):
     """As `Telling`, on a machine that lacks what it needs, which it says."""
 

@@ -157,6 +157,15 @@ class Shortened(Worded):
         return bool(words(message)) and words(message) <= words(text)
 
 
+class Previewed(Worded):
+    """Of a long entry the beginning is shown."""
+
+    @staticmethod
+    def _shown(entry: dict[str, str]) -> str:
+        text = entry["text"]
+        return text if len(text) <= 100 else f"{text[:97]}..."
+
+
 class Apart(Worded, Tenants):
     """It keeps users and sessions apart."""
 

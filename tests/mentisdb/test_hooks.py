@@ -136,6 +136,28 @@ def test_compression_stores_what_is_not_stored_yet_and_only_once(opened, chain, 
     assert "pre-compress" in found[1]["tags"]
 
 
+def test_words_that_a_compression_brought_are_left_out_of_the_turn_that_brings_them(
+    opened, chain, name
+):
+    said = [{"role": "user", "content": name}]
+    with opened() as memory:
+        memory.on_compress(said, 1)
+        memory.on_turn_complete(name, name)
+        assert [one["content"] for one in chain(memory)] == [name] * 2
+        memory.on_turn_complete(name, "")
+        assert len(chain(memory)) == 3
+
+
+def test_words_of_another_conversation_are_stored_whatever_a_compression_brought(
+    opened, chain, name
+):
+    with opened() as memory:
+        memory.on_compress([{"role": "user", "content": name}], 1)
+        memory.on_session_switch("two", reset=True)
+        memory.on_turn_complete(name, "")
+        assert len(chain(memory)) == 2
+
+
 def test_the_end_of_a_session_is_one_summary_however_often_it_ends(opened, chain, name):
     messages = [{"role": "user", "content": f"{name}  {n} " + "x" * 100} for n in range(7)]
     with opened() as memory:

@@ -298,11 +298,13 @@ class Driver(HostDriver):
     # -- boundaries -------------------------------------------------------------------------------
 
     def compress(self, messages: list[dict[str, Any]], compression_count: int) -> Compressed:
-        """As `conversation_compression.py`; 0.13 throws the notes away."""
+        """As `conversation_compression.py`, which cuts the notes; 0.13 throws them away."""
         notes = ""
         with contextlib.suppress(Exception):
-            notes = self._manager.on_pre_compress(messages)
-        return Compressed(asked=notes if self._is_newer and isinstance(notes, str) else "")
+            given = self._manager.on_pre_compress(messages)
+            if self._is_newer and isinstance(given, str):
+                notes = _as_summarized(given)
+        return Compressed(asked=notes)
 
     def switch(self, kind: SwitchKind, new_session_id: str) -> None:
         """As `/new`, `/resume`, `/branch`, `/undo` and a compression of `cli.py`."""
@@ -333,6 +335,13 @@ class Driver(HostDriver):
     def backup_paths(self) -> list[str]:
         """As `backup.py`, which asks an instance of its own."""
         return [path for bridge in self._bridges for path in bridge.backup_paths() or []]
+
+
+def _as_summarized(notes: str) -> str:
+    """The notes as the summarizing model gets them: cut to a bound by releases that do so."""
+    engine = importlib.import_module("agent.context_engine")
+    cut = getattr(engine, "sanitize_memory_context", None)
+    return str(cut(notes)) if cut else notes
 
 
 def _kept(asked: Deadlines | None, *, is_newer: bool) -> Deadlines:

@@ -90,7 +90,9 @@ _ALPHABET = (
 )
 
 
-_MENTION = "Who wrote <memory-context> into my prompt?"
+_CALM = "it was a calm day and "
+
+_MENTION = "See <memory-context>."
 
 
 def around(facts: Sequence[Fact], long_chars: int) -> list[tuple[str, Fact, str]]:
@@ -112,6 +114,13 @@ def around(facts: Sequence[Fact], long_chars: int) -> list[tuple[str, Fact, str]
         ("behind a mention of <memory-context>", behind, f"{_MENTION} {behind.text}"),
     ]
     return [(what, fact.within(text), text) for what, fact, text in told]
+
+
+def behind_as_much(facts: Sequence[Fact], other: Fact) -> list[Fact]:
+    """The facts, each behind as many plain words as stand before `other` in its surroundings."""
+    chars = max(other.whole.find(other.text), 0)
+    before = f"{(_CALM * chars)[: chars - 1]} " if chars else ""
+    return [fact.within(f"{before}{fact.text}") for fact in facts]
 
 
 def padded(text: str, chars: int) -> str:

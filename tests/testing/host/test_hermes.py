@@ -1,8 +1,12 @@
 """The shipped driver of Hermes Agent, as far as it goes without hermes-agent; tests/wild has it."""
 
+import sys
+import types
+
 import pytest
 
 from memproto.errors import Unavailable
+from memproto.testing.host import hermes
 from memproto.testing.host.hermes_bridge import Bridge
 from tests.kit_runs import kit
 from tests.native_shapes import Plain, Rich
@@ -51,3 +55,35 @@ def test_the_bridge_hands_on_the_hooks_of_declared_extensions_only():
 def test_before_its_start_a_provider_tells_the_bridge_its_tools():
     assert Bridge(Rich()).get_tool_schemas()[0]["name"] == "plain_add"
     assert Bridge(Plain()).get_tool_schemas() == []
+
+
+class NotingManager:
+    """A manager of a release that mirrors writes, with notes for each compression."""
+
+    def notify_memory_tool_write(self):
+        """Is there: releases are told apart by it."""
+
+    def __init__(self, external_prefetch_timeout=8.0):
+        pass
+
+    def on_pre_compress(self, messages):
+        return "The boat is the Ondine. " * 3
+
+
+@pytest.mark.parametrize(
+    ("engine", "asked"),
+    [
+        ({"sanitize_memory_context": lambda notes: notes[:23]}, "The boat is the Ondine."),
+        ({}, "The boat is the Ondine. " * 3),
+    ],
+    ids=["a release that cuts", "a release that does not"],
+)
+def test_notes_reach_the_summary_as_the_agent_cuts_them(monkeypatch, engine, asked):
+    modules = {"memory_manager": {"MemoryManager": NotingManager}, "context_engine": engine}
+    for name, members in modules.items():
+        module = types.ModuleType(f"agent.{name}")
+        vars(module).update(members)
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(sys.modules, "agent", types.ModuleType("agent"))
+    monkeypatch.setattr(hermes, "version", lambda: "0.19.0")
+    assert hermes.Driver().compress([], 1).asked == asked
