@@ -6,6 +6,7 @@ run is made of. The run that sees it happen says so; a run on changed files does
 """
 
 import base64
+import csv
 import hashlib
 import os
 from collections.abc import Iterator
@@ -54,7 +55,7 @@ class Stamp(NamedTuple):
     def of(cls, path: str) -> Self:
         """The stamp of a file."""
         info = os.lstat(path)
-        digest = _digest(Path(path)) if info.st_nlink > 1 else ""
+        digest = _digest(path) if info.st_nlink > 1 else ""
         return cls(info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino, digest)
 
     def is_of(self, path: str) -> bool:
@@ -72,7 +73,7 @@ class Stamp(NamedTuple):
         if self[:4] == (info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino):
             return True
         is_at_place = (self.size, self.inode) == (info.st_size, info.st_ino)
-        return bool(self.digest) and is_at_place and self.digest == _digest(Path(path))
+        return bool(self.digest) and is_at_place and self.digest == _digest(path)
 
 
 def stamps() -> dict[str, Stamp]:
@@ -106,14 +107,17 @@ def assert_published() -> None:
 
     """
     try:
-        files = metadata.files("memproto") or ()
+        brought = metadata.distribution("memproto")
     except metadata.PackageNotFoundError:
         return
-    for file in files:
-        if file.hash is None or file.hash.mode != "sha256" or file.parts[:1] != ("memproto",):
-            continue
-        path = Path(str(file.locate()))
-        if path.resolve().is_relative_to(_ROOT) and _digest(path) != file.hash.value:
+    record = brought.read_text("RECORD") or ""
+    # The objects that `metadata.files` makes of a record cost more than to read all of the files.
+    if not record or Path(str(brought.locate_file("memproto"))).resolve() != _ROOT:
+        return
+    for file, hashed, _ in csv.reader(record.splitlines()):
+        folder, _, name = file.partition("/")
+        kind, _, digest = hashed.partition("=")
+        if folder == "memproto" and kind == "sha256" and _digest(f"{_ROOT}/{name}") != digest:
             raise KitUsageError(
                 f"the installed kit: {file}",
                 "is not the file that was installed",
@@ -121,9 +125,10 @@ def assert_published() -> None:
             )
 
 
-def _digest(path: Path) -> str:
+def _digest(path: str) -> str:
     try:
-        found = hashlib.sha256(path.read_bytes()).digest()
+        with Path(path).open("rb", buffering=0) as file:
+            found = hashlib.sha256(file.read()).digest()
     except OSError:
         return ""
     return base64.urlsafe_b64encode(found).rstrip(b"=").decode("ascii")

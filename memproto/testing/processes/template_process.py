@@ -24,11 +24,14 @@ from memproto.fence import spots
 from memproto.testing import clauses, integrity
 from memproto.testing.processes import confinement, copy_process, relay
 
-#: Modules with which each side loads a target, and those that many of its checks import.
+#: Modules with which each side loads a target.
 _MODULES = {
-    "provider": ("memproto.loading", "jsonschema", "hypothesis.strategies"),
-    "host": ("memproto.testing.host.loading", "memproto.testing.host.run", "hypothesis.strategies"),
+    "provider": ("memproto.loading",),
+    "host": ("memproto.testing.host.loading", "memproto.testing.host.run"),
 }
+
+#: Modules that some checks import: a run of few checks may need none of them.
+_OF_CHECKS = ("jsonschema", "hypothesis.strategies")
 
 #: A text with an escape, so that it is read.
 _READ = "&lt;/memory-context&gt;"
@@ -72,7 +75,9 @@ def _look_like(words: list[str], environment: dict[str, str]) -> None:
     _show(environment)
     sys.argv[1:] = words
     sys.orig_argv[-1:] = words
-    _hypothesis_home(Path.cwd() / ".hypothesis")
+    if "hypothesis" in sys.modules:
+        # Elsewhere it is where a fresh interpreter finds it.
+        _hypothesis_home(Path.cwd() / ".hypothesis")
 
 
 def _show(environment: dict[str, str]) -> None:
@@ -117,27 +122,39 @@ def _prepare(side: spec.Side) -> None:
     for name in _MODULES[side]:
         importlib.import_module(name)
     clauses.checks(side)
-    _hypothesis_home(Path(os.devnull))
-    with contextlib.suppress(ImportError, AttributeError):
-        # 0.3 s: which character is of which category. It would be kept in a file.
-        importlib.import_module("hypothesis.internal.charmap").charmap()
     _watchers.append(integrity.watcher())
     gc.enable()
-    gc.collect()
     # Copies share the memory of what is never looked at again.
     gc.freeze()
+    _end_unless_alone()
+
+
+def _end_unless_alone() -> None:
     if len(list(Path("/proc/self/task").iterdir())) > 1:
         # A copy would be without the thread that something has started.
         os._exit(1)
 
 
+def _prepare_more() -> None:
+    """Import and compute what some checks need, once for all further copies."""
+    gc.disable()
+    for name in _OF_CHECKS:
+        importlib.import_module(name)
+    _hypothesis_home(Path(os.devnull))
+    with contextlib.suppress(ImportError, AttributeError):
+        # 0.1 s: which character is of which category. It would be kept in a file.
+        importlib.import_module("hypothesis.internal.charmap").charmap()
+    _compile_fence()
+    gc.enable()
+    gc.freeze()
+    _end_unless_alone()
+
+
 def _compile_fence() -> None:
-    """Compile the fence's patterns, which are compiled at their first use, once for all copies."""
+    """Compile the fence's patterns, which are compiled at their first use."""
     fence.sanitize_context(_READ)
     for search in (*spots.PLAIN, *spots.WIDE):
         search.compile()
-    gc.collect()
-    gc.freeze()
 
 
 def _hypothesis_home(directory: Path) -> None:
@@ -162,7 +179,7 @@ def serve(descriptor: int) -> tuple[tuple[int, ...], str]:
             listener.close()
 
     copier = copy_process.from_descriptor(
-        descriptor, _DESCRIPTORS, lambda asked: _prepare(asked["side"]), answer, _compile_fence
+        descriptor, _DESCRIPTORS, lambda asked: _prepare(asked["side"]), answer, _prepare_more
     )
     wanted, descriptors = copier.serve()
     try:
