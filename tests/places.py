@@ -1,9 +1,11 @@
 """
-Environments of tests: on each Python, once, or in an environment of their own.
+Environments of tests: on each Python, once, each night, or in an environment of their own.
 
 MEMPROTO_PART chooses, as tox.ini sets it: `each` is for every Python, `once` for the newest.
 Without it pytest runs what it is asked for. The marker `once` is for tests that take long and do
 not depend on the Python: whole runs of the kit, tests that wait, the broken providers, documents.
+The marker `nightly` is for members of a family of which CI judges others; the part `nightly` runs
+them, and no other part does.
 The marker `long` is for those that take most of a minute: each worker begins with its share.
 """
 
@@ -18,16 +20,20 @@ APART = (
     "wild",
 )
 
+#: Parts that a marker chooses.
+_CHOSEN = ("once", "nightly")
+
 
 def left_out(part: str) -> list[str]:
     """The folders of tests that a part does not run."""
-    return [*APART] if part in {"each", "once"} else []
+    return [*APART] if part in {"each", "once", "nightly"} else []
 
 
 def is_of(part: str, item: pytest.Item) -> bool:
     """True if the part runs the test."""
-    marked = item.get_closest_marker("once") is not None
-    return {"each": not marked, "once": marked}.get(part, True)
+    is_once, is_nightly = (item.get_closest_marker(name) is not None for name in _CHOSEN)
+    chosen = "nightly" if is_nightly else "once" if is_once else "each"
+    return part not in {"each", *_CHOSEN} or part == chosen
 
 
 def spread(items: Sequence[pytest.Item], workers: int) -> list[pytest.Item]:

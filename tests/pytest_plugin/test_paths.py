@@ -34,6 +34,9 @@ NAMES = {
     "200 characters": "/".join(["d" * 40] * 5),
 }
 
+#: Names whose characters the others have, or are of the same kinds.
+NIGHTLY = ("quotes and a variable", "an emoji", "a line end")
+
 FIXED = """
 import os, pathlib
 from tests.good.journal import Journal
@@ -74,7 +77,13 @@ def make():
 """
 
 
-@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, id=kind, marks=[pytest.mark.nightly] * (kind in NIGHTLY))
+        for kind, name in NAMES.items()
+    ],
+)
 def test_a_run_in_a_directory_of_any_name_passes_in_every_locale(tmp_path, name):
     here = tmp_path / name
     here.mkdir(parents=True)

@@ -40,6 +40,9 @@ FOUND = {
     "DiesFromTheSeventhOn": "MP-ISO-003",
 }
 
+#: Those of which another one fails in the same way, sooner or later.
+NIGHTLY = ("RaisesUnderANarrowLimit", "DiesByALongText", "FreezesLater", "RaisesFromTheSeventhOn")
+
 
 def reproduced(directory, found, rule):
     """The report of the command that a run says shows a violation again."""
@@ -50,7 +53,10 @@ def reproduced(directory, found, rule):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", FOUND)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.nightly] * (name in NIGHTLY)) for name in FOUND],
+)
 def test_every_output_tells_the_same_and_the_command_that_is_shown_reproduces_it(tmp_path, name):
     found, faults = run(tmp_path, f"--memproto={SHELF}:{name}", *AREAS)
     assert faults == []
@@ -58,7 +64,15 @@ def test_every_output_tells_the_same_and_the_command_that_is_shown_reproduces_it
     assert reproduced(tmp_path, found, FOUND[name])[FOUND[name]] == "fail"
 
 
-@pytest.mark.parametrize("words", [["-n2"], ["-n2", "--dist=loadgroup"], ["-x"], ["-x", "-n2"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-n2"],
+        pytest.param(["-n2", "--dist=loadgroup"], marks=pytest.mark.nightly),
+        ["-x"],
+        pytest.param(["-x", "-n2"], marks=pytest.mark.nightly),
+    ],
+)
 @pytest.mark.parametrize("name", ["RaisesInMany", "RaisesUnderANarrowLimit", "DiesLater"])
 def test_every_output_tells_the_same_with_workers_and_in_a_run_that_ends_early(
     tmp_path, name, words
