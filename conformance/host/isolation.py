@@ -551,10 +551,12 @@ def a_question_to_all_ends_at_its_deadline(run: HostRun) -> None:
 def _assert_ends(run: HostRun, hook: str, question: _Question) -> None:
     """However many providers hang, one that answers is asked, and the host goes on."""
     served = (question.extension,) if question.extension else ()
-    good = run.serving(*served, **{hook: lambda *args: question.answer})
+    answers: dict[str, Any] = {hook: lambda *args: question.answer}
+    good = run.serving(*served, **answers)
     number = _HANGING_AT_THE_START if question.step == "tools" else _HANGING
     number = number if run.loaded.most is None else 1
-    hung = [run.serving(*served, **{hook: run.gate(question.answer)}) for _ in range(number)]
+    gates: list[dict[str, Any]] = [{hook: run.gate(question.answer)} for _ in range(number)]
+    hung = [run.serving(*served, **gate) for gate in gates]
     bound_s = 0.3 * run.scale
     pace = Deadlines(ask_s=bound_s, compress_s=bound_s, privacy_s=bound_s)
     try:

@@ -84,8 +84,8 @@ def each_form() -> Iterator[str]:
     for first, rest in [(text[0], text[1:]) for text in _FIRSTS]:
         for character in (*looks()[first], *(chr(base + ord(first)) for base in _CARRIERS)):
             yield from (f"{form}{rest}" for form in forms(character))
-            *begun, last = "".join(f"%{byte:02x}" for byte in character.encode())
-            yield f"{''.join(begun)}&#{ord(last)};{rest}"
+            written = "".join(f"%{byte:02x}" for byte in character.encode())
+            yield f"{written[:-1]}&#{ord(written[-1])};{rest}"
         for written in forms(first):
             mark, behind = written[0], written[1:]
             yield from (f"{form}{behind}{rest}" for form in forms(mark))

@@ -71,7 +71,8 @@ def spare() -> bool:
         flags = _SECCOMP_FILTER_FLAG_TSYNC
         if call(seccomp, _SECCOMP_SET_MODE_FILTER, flags, ctypes.byref(program)) == 0:
             # A target that imports these names gets the guarded ones.
-            os.fsync, os.fdatasync = _guarded(os.fsync), _guarded(os.fdatasync)
+            for name in ("fsync", "fdatasync"):
+                setattr(os, name, _guarded(getattr(os, name)))
             return True
     return False
 
