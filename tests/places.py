@@ -10,7 +10,8 @@ The marker `long` is for those that take most of a minute: each worker begins wi
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pytest
 
@@ -34,6 +35,14 @@ def is_of(part: str, item: pytest.Item) -> bool:
     is_once, is_nightly = (item.get_closest_marker(name) is not None for name in _CHOSEN)
     chosen = "nightly" if is_nightly else "once" if is_once else "each"
     return part not in {"each", *_CHOSEN} or part == chosen
+
+
+def half_nightly(values: Iterable[Any]) -> list[Any]:
+    """Values of a family for `parametrize`; every second one has the marker `nightly`."""
+    return [
+        pytest.param(value, marks=[pytest.mark.nightly] * (number % 2))
+        for number, value in enumerate(values)
+    ]
 
 
 def spread(items: Sequence[pytest.Item], workers: int) -> list[pytest.Item]:

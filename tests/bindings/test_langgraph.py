@@ -8,6 +8,7 @@ import pytest
 from memproto import bindings, loading
 from memproto.bindings import LANGGRAPH, LANGGRAPH_IN_MEMORY, InMemory
 from memproto.errors import NoProvider, WriteRefused
+from tests import places
 from tests.bindings import langgraph_stores as stores
 from tests.bindings.strands_stores import Ledger
 from tests.good.journal import Journal
@@ -60,7 +61,7 @@ def test_a_store_that_says_that_it_forgets_is_asked_for_nothing_in_a_new_process
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("kind", ["Searching", "built"])
+@pytest.mark.parametrize("kind", places.half_nightly(["Searching", "built"]))
 def test_a_store_with_an_index_and_one_that_was_built_already_conform(tmp_path, kind):
     words = [f"--memproto-clause=MP-{area}" for area in ("WRITE", "DATA", "RECALL", "TENANT")]
     (report,) = reported(tmp_path, TARGET.format(kind), *words)["reports"]

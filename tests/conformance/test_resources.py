@@ -13,6 +13,7 @@ from memproto.testing.instruments.threads import ExitCalls
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Watch
 from memproto.testing.wire import Wire
+from tests import places
 from tests.good.journal import Journal
 
 pytestmark = pytest.mark.once
@@ -91,7 +92,9 @@ class KeepsWhatIsSaid(Journal):
         return super().enrich_turn(user_message, messages)
 
 
-@pytest.mark.parametrize("kind", [HasALargeClientForEach, LoadsPiecesForAWhile])
+@pytest.mark.parametrize(
+    "kind", places.half_nightly([LoadsPiecesForAWhile, HasALargeClientForEach])
+)
 def test_memory_that_grows_as_much_among_few_words_is_no_conversation(run_of, kind):
     resources.sessions_leave_no_conversation_in_memory(run_of(base=_asking(kind)))
 

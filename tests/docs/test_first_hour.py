@@ -51,6 +51,7 @@ def edited(source, edit):
     return source.replace(old, new), source[: source.index(old)].count("\n") + 1
 
 
+@pytest.mark.nightly
 @pytest.mark.long
 def test_three_edits_lead_to_green_as_the_page_shows(tmp_path):
     file = tmp_path / "pantry.py"

@@ -17,6 +17,7 @@ from memproto.pytest_plugin import outer
 from memproto.report import verifying
 from memproto.testing import locate, os_names
 from memproto.testing.processes import ascii_path, process
+from tests import places
 from tests.kit_runs import kit, write
 
 pytestmark = pytest.mark.once
@@ -279,7 +280,9 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("target", REFUSED, ids=lambda target: target[:20] or "nothing")
+@pytest.mark.parametrize(
+    "target", places.half_nightly(REFUSED), ids=lambda target: target[:20] or "nothing"
+)
 def test_a_target_that_is_no_provider_is_named_with_its_repair(tmp_path, target):
     write(tmp_path, mine__py="class Memory: pass", src__pkg__deep__py="")
     for folder in ("folder", "src/pkg"):

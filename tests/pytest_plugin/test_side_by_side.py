@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tests import places
 from tests.kit_runs import kit, outcomes, read_report, write
 
 pytestmark = pytest.mark.once
@@ -111,7 +112,7 @@ def failures(report):
     return [line for line in report["run"].stdout.splitlines() if line.startswith("FAILED ")]
 
 
-@pytest.mark.parametrize("name", ["Good", "Raises", "Dies"])
+@pytest.mark.parametrize("name", places.half_nightly(["Good", "Raises", "Dies"]))
 def test_outcomes_order_and_exit_code_are_those_of_one_after_the_other(judged, name):
     together, alone = judged(name, *SOME), judged(name, *SOME, parallel=1)
     assert (planned(together) > 1, planned(alone)) == (True, 1)
@@ -120,7 +121,7 @@ def test_outcomes_order_and_exit_code_are_those_of_one_after_the_other(judged, n
     assert together["exit_code"] == alone["exit_code"] == int(name != "Good")
 
 
-@pytest.mark.parametrize("name", ["Fast", "FastDies", "FastDiesLater"])
+@pytest.mark.parametrize("name", places.half_nightly(["Fast", "FastDies", "FastDiesLater"]))
 def test_chapters_of_a_fast_provider_are_judged_side_by_side_unnoticed(judged, name):
     few = [f"--memproto-clause=MP-{item}" for item in ("NAME-002", "COMP-001", "SHUT-002")]
     together, alone = judged(name, *few, parallel=2), judged(name, *few, parallel=1)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests import places
 from tests.kit_runs import kit, write
 
 pytestmark = pytest.mark.once
@@ -173,7 +174,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", places.half_nightly(CASES))
 def test_what_cannot_run_is_one_message_with_the_fix(tmp_path, case):
     words, files, expected = CASES[case]
     write(tmp_path, **files)

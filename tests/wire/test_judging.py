@@ -7,6 +7,7 @@ import pytest
 
 from memproto import spec
 from memproto.bindings import WIRE
+from tests import places
 from tests.kit_runs import ROOT, kit, reported, write
 from tests.wire import crossing
 
@@ -18,7 +19,7 @@ CLAUSES = ("--memproto-clause=MP-RECALL", "--memproto-clause=MP-WRITE", "--mempr
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("target", ["builtin", "sqlite"])
+@pytest.mark.parametrize("target", places.half_nightly(["builtin", "sqlite"]))
 def test_a_served_provider_has_the_outcomes_of_the_same_process(tmp_path, target):
     (served,) = reported(tmp_path, f"--memproto=wire:{SERVE} {target}", *CLAUSES)["reports"]
     (here,) = reported(tmp_path, f"--memproto={target}", *CLAUSES)["reports"]
@@ -125,7 +126,7 @@ input()
 }
 
 
-@pytest.mark.parametrize("fault", NO_SERVERS)
+@pytest.mark.parametrize("fault", places.half_nightly(NO_SERVERS))
 def test_a_command_that_gives_no_server_ends_the_run_with_one_message(tmp_path, fault):
     command, *said = NO_SERVERS[fault]
     write(tmp_path, **PROGRAMS, plain__txt="no program")

@@ -10,6 +10,7 @@ from memproto import spec
 from memproto.testing.judging.judge import Order, judge
 from memproto.testing.outcomes import Outcome
 from memproto.testing.settings import settings
+from tests import places
 from tests.broken.marks import load_all
 from tests.good.journal import Journal
 
@@ -36,7 +37,7 @@ ELSEWHERE = {
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ELSEWHERE)
+@pytest.mark.parametrize("name", places.half_nightly(ELSEWHERE))
 def test_a_fault_is_not_booked_on_a_rule_that_holds(name):
     mutant = load_all()[f"tests.broken.{name}"]
     order = Order(
