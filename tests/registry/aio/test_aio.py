@@ -1,6 +1,7 @@
 """`AsyncMemoryProviderRegistry`: the one registry as coroutines, for hosts on an event loop."""
 
 import asyncio
+import functools
 import gc
 import inspect
 import json
@@ -85,22 +86,24 @@ def test_a_turn_of_a_blocking_and_of_a_coroutine_provider_goes_through_both():
 
 
 def test_no_hook_runs_on_the_thread_of_the_loop():
+    prepared = threading.Event()
     extensions = [name for name in EXTENSION_HOOKS if name not in ("config", "checkpoint")]
     provider = Extended("a", *extensions, declares={"tool_names": ["note"]})
     provider._hooks |= {
         "get_tool_schemas": lambda: [schema("note")],
         "handle_tool_call": lambda *_: "{}",
         "recall_items": lambda *_: {"items": [], "status": "ok"},
+        "queue_prefetch": lambda *_: prepared.set(),
     }
-    on_loop(everything, provider)
+    on_loop(functools.partial(everything, prepared=prepared), provider)
     here = threading.main_thread()
     hooks = set(provider.threads) - {"capabilities"}
     assert {hook for name in extensions for hook in EXTENSION_HOOKS[name]} <= hooks
     assert [hook for hook in hooks if provider.threads[hook] is here] == []
 
 
-async def everything(registry):
-    """Calls each method once."""
+async def everything(registry, prepared):
+    """Calls each method once; a switch would drop what the turn has prepared, if it is late."""
     await registry.on_turn_start(1, "tea")
     await registry.enrich_turn("tea", [])
     await registry.system_prompt_block()
@@ -111,6 +114,7 @@ async def everything(registry):
     turn = {"turn_id": "1", "started_at": now, "ended_at": now}
     await registry.record({**turn, "user_message": "u", "assistant_response": "a"})
     await registry.on_turn_complete("u", "a")
+    await asyncio.to_thread(prepared.wait, 30)
     await registry.on_memory_write("add", "user", "x")
     await registry.on_delegation("task", "result")
     await registry.on_compress([], 1)
