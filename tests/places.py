@@ -21,20 +21,20 @@ APART = (
     "wild",
 )
 
-#: Parts that a marker chooses.
-_CHOSEN = ("once", "nightly")
+#: Parts of the tests; the last two are chosen by a marker of their name.
+PARTS = ("each", "once", "nightly")
 
 
 def left_out(part: str) -> list[str]:
     """The folders of tests that a part does not run."""
-    return [*APART] if part in {"each", "once", "nightly"} else []
+    return [*APART] if part in PARTS else []
 
 
 def is_of(part: str, item: pytest.Item) -> bool:
     """True if the part runs the test."""
-    is_once, is_nightly = (item.get_closest_marker(name) is not None for name in _CHOSEN)
+    is_once, is_nightly = (item.get_closest_marker(name) is not None for name in PARTS[1:])
     chosen = "nightly" if is_nightly else "once" if is_once else "each"
-    return part not in {"each", *_CHOSEN} or part == chosen
+    return part not in PARTS or part == chosen
 
 
 def half_nightly(values: Iterable[Any]) -> list[Any]:

@@ -415,11 +415,7 @@ def _before_spaces(fact: Fact, characters: str) -> _Lettered:
 
 @check("MP-TEXT-005", declares=_VERBATIM, routes=("turns", "writes", "tools"))
 def no_word_gets_a_letter_more(run: Run) -> None:
-    served = [route for route in routes.ROUTES if run.serves(route)]
-    judged = [route for route in served if _keeps_words(run, route, run.own_home(route))]
-    if not judged:
-        raise NotApplicable("no text was seen to come back word for word, and none is declared to")
-    for route in judged:
+    for route in _with_own_words(run):
         if seen := losses.seen_again(functools.partial(_grown, run, route)):
             words, recalled = seen
             run.violated(
@@ -523,6 +519,21 @@ def _assert_lost_each_time(run: Run, route: str, make: Callable[[], Fact]) -> No
             raise Untestable(f"a text stored through {route} was lost once, and not again")
 
 
+def _with_own_words(run: Run) -> list[str]:
+    """
+    The routes by which texts come back in their own words.
+
+    Raises:
+        NotApplicable: There is none.
+
+    """
+    served = [route for route in routes.ROUTES if run.serves(route)]
+    found = [route for route in served if _keeps_words(run, route, run.own_home(route))]
+    if not found:
+        raise NotApplicable("no text was seen to come back word for word, and none is declared to")
+    return found
+
+
 def _keeps_words(run: Run, route: str, home: Path) -> bool:
     """True if texts come back in their own words: by declaration, or as was seen."""
     if run.declared("retention", "verbatim") != "verbatim":
@@ -558,13 +569,9 @@ _UNSPACED = {
 
 @check("MP-TEXT-006", declares=_VERBATIM, routes=("turns", "writes", "tools"))
 def a_question_without_spaces_finds_its_text(run: Run) -> None:
-    served = [route for route in routes.ROUTES if run.serves(route)]
-    judged = [route for route in served if _keeps_words(run, route, run.own_home(route))]
-    if not judged:
-        raise NotApplicable("no text was seen to come back word for word, and none is declared to")
+    route = _with_own_words(run)[0]
     if run.find_way() != QUESTION:
         raise NotApplicable("recall finds nothing for a whole question with spaces either")
-    route = judged[0]
     if missed := losses.seen_again(functools.partial(_missed, run, route)):
         kind, fact = missed
         run.violated(

@@ -114,7 +114,7 @@ def assert_published() -> None:
     # The objects that `metadata.files` makes of a record cost more than to read all of the files.
     if not record or Path(str(brought.locate_file("memproto"))).resolve() != _ROOT:
         return
-    for file, hashed, _ in csv.reader(record.splitlines()):
+    for file, hashed, *_ in filter(None, csv.reader(record.splitlines())):
         folder, _, name = file.partition("/")
         kind, _, digest = hashed.partition("=")
         if folder == "memproto" and kind == "sha256" and _digest(f"{_ROOT}/{name}") != digest:

@@ -282,9 +282,13 @@ class Driver(HostDriver):
 
     def call_tool(self, name: str, args: Any) -> Any:
         """As the dispatch of `agent_runtime_helpers.py`, and of `run_agent.py` in 0.13."""
+        if not isinstance(args, dict):
+            # Both look at what they parsed: `tool_executor.py` calls no tool, 0.13 one without any.
+            if self._is_newer:
+                return json.dumps({"error": "Invalid tool arguments"})
+            args = {}
         if self._manager.has_tool(name):
-            # `tool_executor.py` makes no arguments of what is no dict, before it dispatches.
-            return self._manager.handle_tool_call(name, args if isinstance(args, dict) else {})
+            return self._manager.handle_tool_call(name, args)
         if name == _OWN_TOOL:
             return json.dumps({"success": True, "asked": "the user"})
         return json.dumps({"error": f"Unknown tool: {name}"})

@@ -1,15 +1,16 @@
 """
 Flushes to the disk, which do not wait in a kit child.
 
-A provider that flushes each write waits for the disk a thousand times in a quick verdict: a second
-on an idle machine, most of the verdict where other programs write as well. All that a flush adds to
-a write is that it outlives a loss of power. It is in the file for every process as soon as it was
-made, and stays there when its process is killed, so that no outcome depends on it.
+A provider that flushes each write waits for the disk some thousand times in a quick verdict: for
+a second on an idle machine, for most of the verdict if other programs write as well. All that a
+flush adds to a write is that it outlives a loss of power. A write is in the file for every process
+as soon as it was made, and stays there if its process is killed, so that no outcome depends on it.
 
 A seccomp filter answers these calls with success before the kernel looks at them: for Python, for
-native code and for programs that the target starts, at no cost for any other call. It cannot be
+native code and for programs that the target starts; other calls cost as before. It cannot be
 taken back. Since it would hide a flush of a closed descriptor as well, the functions of `os` look
-at theirs first. A program has no such guard; one behind the wire flushes in full.
+at theirs first. A program has no such guard, nor has a host in a process of its own, whose calls
+the checks of writes have made before; a program behind the wire flushes in full.
 """
 
 import contextlib

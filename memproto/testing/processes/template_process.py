@@ -76,7 +76,7 @@ def _look_like(words: list[str], environment: dict[str, str]) -> None:
     sys.argv[1:] = words
     sys.orig_argv[-1:] = words
     if "hypothesis" in sys.modules:
-        # Elsewhere it is where a fresh interpreter finds it.
+        # A copy that imports it by itself has the same.
         _hypothesis_home(Path.cwd() / ".hypothesis")
 
 
