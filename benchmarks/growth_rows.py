@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from fence import slope
+from fence.costs import slope
 
 #: A round that took less is not announced.
 _LONG_S = 1.0

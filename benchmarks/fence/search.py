@@ -1,7 +1,7 @@
 """
 Looks for a hole in the fence: attacks of the grammar against the properties P1 to P13.
 
-    python -P benchmarks/fence_search.py [EXAMPLES] [SEED ...]
+    python -P benchmarks/fence/search.py [EXAMPLES] [SEED ...]
 
 Prints one line for each seed, and each violation with what reproduces it; 1 where there is any.
 Without arguments: 6,000 examples for each of the seeds 1 to 5.

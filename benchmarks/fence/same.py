@@ -1,7 +1,7 @@
 """
 The fence of this checkout beside that of another wheel, on drawn texts: the same output.
 
-    python benchmarks/fence_same.py WHEEL [TEXTS] [SEED]
+    python benchmarks/fence/same.py WHEEL [TEXTS] [SEED]
 
 Draws attacks of the grammar, near misses, delimiters in nested escapes, and pieces of them with
 characters that are read as others, alone and in long texts. Prints how many differed, in how many
@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import fence_orders
-from fence_text import former
+import orders
+from kinds import former
 
 from memproto import sanitize_context
 from memproto.fence import folding
@@ -36,7 +36,7 @@ def drawn(rng: random.Random, likes: list[str]) -> str:
     elif which < 0.5:
         text = near_miss(rng)
     elif which < 0.65:
-        text = fence_orders.drawn(rng)
+        text = orders.drawn(rng)
     else:
         words = rng.choice(("<memory-context>", "</memory-context>", "[System note", "## a memory"))
         text = words + rng.choice(("", " x", ">", "\n"))

@@ -1,7 +1,7 @@
 """
 Harmless files that the fence changes.
 
-    python -P benchmarks/fence_files.py DIRECTORY ...
+    python -P benchmarks/fence/files.py DIRECTORY ...
 
 Reads every .py, .md and .rst file below, each content once, and prints each line that differs
 afterwards.

@@ -1,8 +1,10 @@
 """
 The cost of sanitizing and scrubbing, beside a shipped fence in the same run.
 
-Run by hand: `python benchmarks/fence.py [benign] [worst] [stream] [memory]`, all four by default.
-The peer is hermes-agent's `sanitize_context`; where it cannot be imported its columns are empty.
+    python benchmarks/fence/costs.py [benign] [worst] [stream] [memory]
+
+All four by default. The peer is hermes-agent's `sanitize_context`; where it cannot be imported its
+columns are empty.
 Outputs are checked before anything is timed. Times are medians of 5, processor time, on one core.
 """
 

@@ -1,7 +1,7 @@
 r"""
 Looks for an order of decoders that shows a delimiter in a text which the fence let through.
 
-    python -P benchmarks/fence_orders.py [TEXTS] [SEED ...]
+    python -P benchmarks/fence/orders.py [TEXTS] [SEED ...]
 
 Draws delimiters in nested escapes (whole, half, cut off, too long, in any case and look, by name
 with and without an end), lets the fence make them harmless, and asks the standard library's own

@@ -1,7 +1,7 @@
 """
 The cost of sanitizing real files, beside a shipped fence in the same run, by kind of text.
 
-    python benchmarks/fence_text.py [--files 150] [--against WHEEL] DIRECTORY ...
+    python benchmarks/fence/kinds.py [--files 150] [--against WHEEL] DIRECTORY ...
 
 Reads .md, .rst and .py files below, each content once, and takes a sample that is the same in each
 run. The peer is hermes-agent's `sanitize_context`. With `--against` the `sanitize_context` of
@@ -23,7 +23,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from agent.memory_manager import sanitize_context as peer
-from fence_files import texts
+from files import texts
 
 from memproto import sanitize_context
 
