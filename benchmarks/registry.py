@@ -34,6 +34,9 @@ from memproto.registry import MemoryProviderRegistry
 ROUNDS = 60
 CALLS = 200
 
+#: Numbers of providers to which a finished turn is queued.
+QUEUED = (1, 8, 64)
+
 
 class NoOpProvider:
     """A provider that does nothing."""
@@ -119,10 +122,13 @@ def drained(queue: Callable[[], object], drain: Callable[[], object]) -> Batch:
     return queued
 
 
-def opened() -> MemoryProviderRegistry:
-    """A registry with one provider that does nothing."""
+def opened(providers: int = 1) -> MemoryProviderRegistry:
+    """A registry with providers that do nothing."""
     host = MemoryProviderRegistry()
-    host.register(NoOpProvider())
+    for number in range(providers):
+        provider = NoOpProvider()
+        provider.name = f"noop{number or ''}"
+        host.register(provider)
     host.initialize_all("benchmark", {"home": "."})
     return host
 
@@ -173,16 +179,19 @@ def recalls(rounds: int, manager: Any) -> None:
     host.shutdown_all()
 
 
-def turns(rounds: int, manager: Any) -> None:
-    """Queueing a finished turn, without its delivery."""
-    host = opened()
-    rows = {"registry": drained(lambda: host.on_turn_complete("hello", "hi"), host.flush)}
-    if manager is not None:
-        rows["MemoryManager"] = drained(
-            lambda: manager.sync_all("hello", "hi"), lambda: manager.flush_pending(30.0)
-        )
-    compare("queueing a turn", rows, next(reversed(rows)), rounds)
-    host.shutdown_all()
+def turns(rounds: int) -> None:
+    """Queueing a finished turn, without its delivery, to one provider, 8 and 64."""
+    for providers in QUEUED:
+        host = opened(providers)
+        rows = {"registry": drained(functools.partial(host.on_turn_complete, "hello", "hi"), host.flush)}
+        manager, _ = peer(providers)
+        if manager is not None:
+            rows["MemoryManager"] = drained(
+                functools.partial(manager.sync_all, "hello", "hi"),
+                functools.partial(manager.flush_pending, 30.0),
+            )
+        compare(f"queueing a turn, {providers} providers", rows, next(reversed(rows)), rounds)
+        host.shutdown_all()
 
 
 def on_the_loop(rounds: int) -> None:
@@ -245,7 +254,7 @@ def main() -> None:
     manager, version = peer()
     print(f"Python {sys.version.split()[0]}; load {os.getloadavg()[0]:.1f}; peer: {version}")
     recalls(rounds, manager)
-    turns(rounds, manager)
+    turns(rounds)
     on_the_loop(rounds)
     memory()
 

@@ -5,8 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 
-def peer() -> tuple[Any, str]:
-    """A MemoryManager with one provider that does nothing, or None; and its version, or why not."""
+def peer(providers: int = 1) -> tuple[Any, str]:
+    """
+    A MemoryManager with providers that do nothing, or None; and its version, or why not.
+
+    It takes one provider beside a builtin one; further ones are put into its list.
+    """
     try:
         version = importlib.metadata.version("hermes-agent")
         from agent.memory_manager import MemoryManager  # type: ignore[import-not-found]
@@ -15,6 +19,7 @@ def peer() -> tuple[Any, str]:
         return None, f"hermes-agent is not installed ({error})"
     manager = MemoryManager()
     manager.add_provider(_no_op(MemoryProvider)())
+    manager._providers += [_no_op(MemoryProvider)() for _ in range(providers - 1)]  # noqa: SLF001
     manager.initialize_all("benchmark", platform="cli")
     return manager, version
 

@@ -1,10 +1,11 @@
 """
 A verdict on a provider whose hooks wait: checks side by side, and one after the other.
 
-    python benchmarks/side_by_side.py [--ms=100] [--rounds=1] [--all] [TARGET]
+    python benchmarks/side_by_side.py [--ms=100] [--rounds=1] [--all] [--together] [TARGET]
 
 TARGET is a class of `benchmarks/slow_provider.py`, `Builtin` unless it is said. Without --all a few
 chapters are judged, with it all of them: one after the other that takes 5,000 times the wait.
+With --together nothing is judged one after the other; the ratio is of what the calls wait in total.
 Printed are the wall times and their ratio, the number of calls, how far the announced time was from
 the real one, and the outcomes that differ, of which there must be none.
 """
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +69,12 @@ def outcomes(run: dict[str, Any]) -> dict[str, str]:
     return {row["id"]: row["outcome"] for row in run["report"]["results"]}
 
 
+def summary(run: dict[str, Any]) -> str:
+    """How many requirements have each outcome."""
+    counts = Counter(outcomes(run).values())
+    return ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
+
+
 def calls(run: dict[str, Any]) -> int:
     """Number of hook calls in the processes of checks."""
     return sum(int(row[0]) for row in run["report"]["cost"]["hooks"].values())
@@ -85,11 +93,21 @@ def main(words: list[str]) -> None:
     parser.add_argument("--ms", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--together", action="store_true")
     options = parser.parse_args(words)
     chosen = [] if options.all else [f"--memproto-clause=MP-{area}" for area in SOME]
     ratios = []
     for _ in range(options.rounds):
         together = judged(options.target, options.ms, chosen, "")
+        if options.together:
+            waits_s = calls(together) * options.ms / 1000
+            ratios.append(waits_s / together["took_s"])
+            print(
+                f"{options.ms} ms: side by side {together['took_s']:.0f} s (announced "
+                f"{announced_s(together):.0f}); {calls(together):,} calls that wait "
+                f"{waits_s:.0f} s, ratio {ratios[-1]:.1f}; {summary(together)}"
+            )
+            continue
         alone = judged(options.target, options.ms, chosen, "parallel = 1\n")
         ratios.append(alone["took_s"] / together["took_s"])
         first, second = outcomes(together), outcomes(alone)

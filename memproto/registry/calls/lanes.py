@@ -123,7 +123,7 @@ class ProviderLane:
     ) -> tuple[Any, str]:
         """Call one hook here and now; as `events.attempt`."""
         describe = operators_reason if hook == "initialize" else type_name
-        return self.attempt_telling(describe, hook, args, keywords)
+        return attempt(_call, self.provider, hook, args, keywords, describe=describe)
 
     def attempt_telling(
         self,

@@ -41,8 +41,9 @@ class Turns:
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
         """Record one finished turn with each provider; returns at once."""
         original = strip_memory_context(plain_text(user_message))
+        told = original, plain_text(assistant_response)
         for lane in self._core.writable():
-            self._hand_over(lane, _TURN, (original, plain_text(assistant_response)), original)
+            self._hand_over(lane, _TURN, told, original)
 
     def record(self, turn: Mapping[str, Any]) -> None:
         """Record a finished turn with all that is known of it; returns at once."""

@@ -14,7 +14,7 @@ import collections
 import dataclasses
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from memproto import spec
@@ -137,7 +137,7 @@ class Crew:
 
         Gives the plan, or None where one check runs after the other. No process is started yet.
         """
-        forecast = Forecast(self.contact.pace)
+        forecast = Forecast(self.contact.pace, self._extensions())
         open_ = [item for item in wanted if not self.lead.is_ruled_out(item)]
         is_whole = self._takes_wholes(forecast)
         units = (by_process if is_whole else by_check)(open_, forecast)
@@ -156,6 +156,11 @@ class Crew:
             self._wholes, self._history = Wholes(units), self.lead.history
         self._parts = {item.id: unit.part[1] for unit in units for item in unit.requirements}
         return self.plan
+
+    def _extensions(self) -> Sequence[str] | None:
+        """Those that the target declares, if its declaration is a list of them."""
+        declared = self.contact.capabilities.get("extensions", [])
+        return declared if isinstance(declared, list) else None
 
     def _takes_wholes(self, forecast: Forecast) -> bool:
         """True if a check that is made again costs little: no time to speak of, and no money."""

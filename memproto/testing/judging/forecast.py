@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto import spec
+from memproto.operations import OPERATIONS
 from memproto.testing.provider.subject import MAY_NEED_A_BACKEND
 from memproto.testing.settings.order import Pace
 
@@ -63,14 +64,24 @@ class Forecast:
     """
     The time that checks of one target will take.
 
+    Args:
+        pace: The times of its hooks.
+        extensions: Those that it declares; without them, all operations may be called.
+
     Attributes:
         wait_s: Seconds that a call takes, on the average of the calls of all checks.
         computes: Share of the time in hooks in which the process computes, from 0 to 1.
 
     """
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: Pace, extensions: Iterable[str] | None = None) -> None:
         self._pace = pace
+        #: Operations that no check calls, since the target does not serve them.
+        self._absent = frozenset(
+            name
+            for name, row in OPERATIONS.items()
+            if extensions is not None and row.extension and row.extension not in extensions
+        )
         self._took_s = {
             operation: _usual_s(*row) for operation, row in pace.hooks.items() if row[0]
         }
@@ -80,7 +91,9 @@ class Forecast:
         self.computes = min(1.0, pace.computed_s / pace.hooks_s) if pace.hooks_s else 0.0
 
     def call_s(self, operation: str) -> float:
-        """Seconds that a call takes."""
+        """Seconds that a call takes; none of an operation that is not served."""
+        if operation in self._absent:
+            return 0.0
         return self._took_s.get(operation, self._other_s if operation in _WAITING else 0.0)
 
     def check_s(self, requirement: spec.Requirement) -> float:
@@ -106,7 +119,8 @@ class Forecast:
         """Number of calls that the checks make of hooks that may cost money."""
         found = (costs().get(item.id, UNKNOWN) for item in requirements)
         return sum(
-            cost.further + sum(n for name, n in cost.calls.items() if name in MAY_NEED_A_BACKEND)
+            cost.further
+            + sum(n for name, n in cost.calls.items() if name in MAY_NEED_A_BACKEND - self._absent)
             for cost in found
         )
 
@@ -117,7 +131,11 @@ class Forecast:
     def _mean_s(self, found: Iterable[Cost]) -> float:
         made = calls = 0.0
         for cost in found:
-            waiting = [(name, count) for name, count in cost.calls.items() if name in _WAITING]
+            waiting = [
+                (name, count)
+                for name, count in cost.calls.items()
+                if name in _WAITING - self._absent
+            ]
             made += sum(count * self.call_s(name) for name, count in waiting)
             calls += sum(count for _, count in waiting)
         return made / calls if calls else 0.0
