@@ -183,7 +183,9 @@ def turns(rounds: int) -> None:
     """Queueing a finished turn, without its delivery, to one provider, 8 and 64."""
     for providers in QUEUED:
         host = opened(providers)
-        rows = {"registry": drained(functools.partial(host.on_turn_complete, "hello", "hi"), host.flush)}
+        rows = {
+            "registry": drained(functools.partial(host.on_turn_complete, "hello", "hi"), host.flush)
+        }
         manager, _ = peer(providers)
         if manager is not None:
             rows["MemoryManager"] = drained(

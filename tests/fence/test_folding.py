@@ -52,3 +52,14 @@ def test_what_comes_out_is_the_same_without_folding(monkeypatch):
             without.setattr(sanitize, "folded", lambda _text: None)
             assert sanitize_context(text) == clean, text
     assert folds > 100
+
+
+def test_characters_of_earlier_texts_are_replaced_first_with_the_same_result(monkeypatch):
+    rng, marks = random.Random(12), "—–„“’ß→é①\u202e😀<&"
+    for _ in range(2_000):
+        text = "".join(rng.choice(["six ", "[x] ", *marks]) for _ in range(rng.randrange(1, 30)))
+        warm = folding.folded(text)
+        with monkeypatch.context() as anew:
+            anew.setattr(folding, "_usual", ())
+            assert folding.folded(text) == warm, text
+    assert 0 < len(folding._usual) <= folding._MOST_USUAL

@@ -54,12 +54,20 @@ class FastDies(Fast):
 
 
 class FastDiesLater(Fast):
-    # Some time behind the end of a check, and behind that of its chapter.
+    # Some time behind the end of a check, and behind that of its chapter. The time runs from the
+    # end of the session, so that a slow machine does not bring it into the check.
+    has_compressed = False
+
     def on_compress(self, messages, compression_count):
-        later = threading.Timer(0.3, os._exit, [3])
-        later.daemon = True
-        later.start()
+        self.has_compressed = True
         return super().on_compress(messages, compression_count)
+
+    def shutdown(self):
+        super().shutdown()
+        if self.has_compressed:
+            later = threading.Timer(0.3, os._exit, [3])
+            later.daemon = True
+            later.start()
 
 
 class Limited(Good):

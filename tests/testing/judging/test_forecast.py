@@ -41,7 +41,9 @@ def test_calls_that_a_process_of_the_check_does_not_know_are_told_by_the_wait(re
 
 
 PACE = Pace(hooks={"open": [3, 0.3, 0.9], "recall": [3, 0.3, 0.9], "call_tool": [3, 0.3, 0.9]})
-MIXED = forecast.Cost(own_s=0.0, calls={"recall": 2.0, "call_tool": 5.0, "export": 4.0}, further=1.0)
+MIXED = forecast.Cost(
+    own_s=0.0, calls={"recall": 2.0, "call_tool": 5.0, "export": 4.0}, further=1.0
+)
 
 
 @pytest.mark.parametrize(
