@@ -237,6 +237,8 @@ def _keeps_characters(run: Run, route: str) -> bool:
     made: list[tuple[str, str, Callable[[Fact, str], _Lettered]]] = [
         *((kind, letters, _lettered) for kind, letters in kinds.items()),
         ("a text with white space at its end", _FEW, _before_spaces),
+        ("a text with one space at its end", run.facts.name(), _before_a_space),
+        ("a text with a space in front", run.facts.name(), _behind_a_space),
         *((kind, words, _worded) for kind, words in scripts.PLAIN.items()),
         *((kind, words, _led) for kind, words in scripts.LEADING.items()),
     ]
@@ -338,7 +340,7 @@ def _judge_missing(run: Run, route: str, fact: _Lettered, kind: str, home: Path)
     missing = fact.missing_in(recalled)
     code = f"U+{ord(missing[0]):04X} {unicodedata.name(missing[0], '')}" if missing else "its text"
     if isinstance(fact, _Worded) and missing:
-        is_led = fact.text.startswith(missing)
+        is_led = fact.text.lstrip().startswith(missing)
         code = f"{missing!r}, {'with which it begins' if is_led else 'which is no secret'},"
     run.violated(
         NotRecalled(
@@ -408,6 +410,16 @@ def _before_spaces(fact: Fact, characters: str) -> _Lettered:
     """The fact as an editor leaves a text; the white space itself is not owed."""
     plain = _lettered(fact, characters)
     return dataclasses.replace(plain, text=f"{plain.text} \n")
+
+
+def _before_a_space(fact: Fact, word: str) -> _Worded:
+    """The fact and a word at the very end, but for a space that is not owed."""
+    return _Worded(f"{fact.text} {word} ", fact.query, fact.name, word)
+
+
+def _behind_a_space(fact: Fact, word: str) -> _Worded:
+    """The fact behind a word with which the text begins, but for a space that is not owed."""
+    return _Worded(f" {word} {fact.text}", fact.query, fact.name, word)
 
 
 # -- words at the ends of a text -------------------------------------------------------------------

@@ -94,6 +94,23 @@ class ALineBreakAtTheEndTakesTheText(Journal):
         super().on_memory_write(action, target, kept, old_text)
 
 
+@mutant(kills="MP-TEXT-003", says="of a text with one space at its end", report="J3")
+class ASpaceAtTheEndTakesALetter(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if content and content[-1] == " " != content[-2:-1]:
+            content = f"{content[:-2]} "
+        super().on_memory_write(action, target, content, old_text)
+
+
+@mutant(kills="MP-TEXT-003", says="of a text with a space in front", report="J3")
+class ASpaceInFrontTakesALetter(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        kept = user_message[2:] if user_message[:1] == " " else user_message
+        super().on_turn_complete(kept, assistant_response)
+
+
 @mutant(kills="MP-TEXT-003", says="a line of its file", report="J3")
 class ADateInFrontIsItsOwn(BuiltinMemoryProvider):
     def on_memory_write(
