@@ -37,9 +37,10 @@ _MOST_COMPUTING = 0.5
 #: So many results that are not green are seen again alone before the rest of them is believed.
 _SEEN_AGAIN = 3
 
-#: Lanes for a target whose hooks do not wait, if there are as many processors: more of them make
-#: a verdict no faster, since the longest unit and the start decide.
-_MOST_WHOLE = 2
+#: Lanes for a target whose hooks do not wait: one more than there are processors, since checks of
+#: processes wait for these. More make a verdict no faster, since the longest unit and the start
+#: decide.
+_MOST_WHOLE = 3
 
 #: A machine that computes so many times slower than alone has no processor to spare.
 _BUSY = 1.5
@@ -178,7 +179,8 @@ class Crew:
         if settings.parallel is not None:
             return settings.parallel
         if forecast.wait_s < SLOW_S:
-            return min(_MOST_WHOLE, noise.cores()) if self.order.slowdown < _BUSY else 1
+            is_free = noise.cores() > 1 and self.order.slowdown < _BUSY
+            return min(_MOST_WHOLE, noise.cores() + 1) if is_free else 1
         # Other programs of the machine make the hooks longer, and not what they compute.
         if forecast.computes * self.order.slowdown > _MOST_COMPUTING:
             return min(MOST, noise.cores())

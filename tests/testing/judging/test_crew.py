@@ -77,8 +77,8 @@ def ended():
 # -- when ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("cores", "lanes"), [(1, None), (2, 2), (8, 2)])
-def test_a_fast_provider_gets_a_lane_for_each_of_two_processors(
+@pytest.mark.parametrize(("cores", "lanes"), [(1, None), (2, 3), (8, 3)])
+def test_a_fast_provider_gets_a_lane_more_than_two_processors(
     tmp_path, monkeypatch, cores, lanes
 ):
     monkeypatch.setattr(noise, "cores", lambda: cores)
