@@ -37,20 +37,19 @@ _short_texts = itertools.count()
 #: So many characters are remembered.
 _MOST_KNOWN = 16_384
 _SURROGATES = range(0xD800, 0xE000)
-#: The characters that were replaced last, and by what: most texts hold the same few. To replace
-#: them, needed or not, and find that only ASCII remains, takes less than to look for all others.
-#: Two threads may each forget what the other one found; that costs time, and nothing else.
-_usual: tuple[tuple[str, str], ...] = ()
-_MOST_USUAL = 6
+#: The characters that were replaced last, by what, and their bytes: most texts hold the same few.
+#: To replace them, needed or not, and find that only ASCII remains, takes less than to look for all
+#: others. Two threads may each forget what the other one found; that costs time, and nothing else.
+_usual: tuple[tuple[str, str, int], ...] = ()
+_MOST_USUAL = 8
 
 
 def folded(text: str) -> str | None:
     """The text with its characters as they are read, of equal length; None if it is not to be."""
     global _usual  # noqa: PLW0603 - a memory of this function alone
-    for character, fold in _usual:
-        text = text.replace(character, fold)
-    if text.isascii():
-        return text
+    as_usual = _folded_as_usual(text)
+    if as_usual is not None:
+        return as_usual
     is_short = len(text) <= _SHORT and next(_short_texts) < most_short
     if len(text) > _SHORT and len(_others(text[:_SHORT])) > 2 * _MOST_SHARE * _SHORT:
         return None
@@ -68,8 +67,37 @@ def folded(text: str) -> str | None:
         return None
     for character, fold in replaced:
         text = text.replace(character, fold)
-    _usual = (*replaced, *_usual)[:_MOST_USUAL]
+    if text.isascii():
+        found = [(*pair, len(pair[0].encode())) for pair in replaced]
+        kept = [row for row in _usual if row not in found]
+        _usual = (*found, *kept)[:_MOST_USUAL]
     return text
+
+
+def _folded_as_usual(text: str) -> str | None:
+    """
+    The text without the usual characters, if only ASCII remains, and few were replaced.
+
+    None if `folded` might give None for it: the same text gives the same, whatever came before it.
+    """
+    plain, others, replaced = text, 0, 0
+    for character, fold, size in _usual:
+        if count := plain.count(character):
+            plain = plain.replace(character, fold)
+            others += count * size
+            replaced += 1
+            if plain.isascii():
+                break
+    if not plain.isascii() or replaced > _MOST_REPLACED:
+        return None
+    if others > max(_FEW_BYTES, _MOST_SHARE * len(text)):
+        return None
+    most_ahead = 2 * _MOST_SHARE * _SHORT
+    if others > most_ahead and len(text) > _SHORT:
+        ahead = text[:_SHORT]
+        if sum(ahead.count(character) * size for character, _, size in _usual) > most_ahead:
+            return None
+    return plain
 
 
 def _others(text: str) -> bytes:

@@ -56,11 +56,25 @@ def test_what_comes_out_is_the_same_without_folding(monkeypatch):
 
 def test_characters_of_earlier_texts_are_replaced_first_with_the_same_result(monkeypatch):
     rng, marks = random.Random(12), "—–„“’ß→é①\u202e😀<&"
-    monkeypatch.setattr(folding, "most_short", 1_000_000)  # all of these are looked at in full
-    for _ in range(2_000):
-        text = "".join(rng.choice(["six ", "[x] ", *marks]) for _ in range(rng.randrange(1, 30)))
+    monkeypatch.setattr(folding, "most_short", 0)  # it counts texts, of which each is read twice
+    folds = 0
+    for _ in range(4_000):
+        some = rng.sample(marks, rng.randrange(1, 9))
+        words = ["six ", "[x] ", "seven ", "The ferry leaves. "] * rng.choice((1, 4, 16))
+        text = "".join(rng.choice([*words, *some]) for _ in range(rng.choice((9, 90, 900))))
         warm = folding.folded(text)
+        folds += warm is not None
         with monkeypatch.context() as anew:
             anew.setattr(folding, "_usual", ())
             assert folding.folded(text) == warm, text
+    assert 1_000 < folds < 4_000
     assert 0 < len(folding._usual) <= folding._MOST_USUAL
+
+
+def test_a_text_that_begins_with_others_is_left_to_the_large_classes_each_time():
+    text = "—" * 200 + " and so on" * 1_000
+    assert [folding.folded(text), folding.folded("one —"), folding.folded(text)] == [
+        None,
+        "one -",
+        None,
+    ]
