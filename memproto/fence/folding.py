@@ -47,10 +47,10 @@ _MOST_USUAL = 8
 def folded(text: str) -> str | None:
     """The text with its characters as they are read, of equal length; None if it is not to be."""
     global _usual  # noqa: PLW0603 - a memory of this function alone
+    is_short = len(text) <= _SHORT and next(_short_texts) < most_short
     as_usual = _folded_as_usual(text)
     if as_usual is not None:
         return as_usual
-    is_short = len(text) <= _SHORT and next(_short_texts) < most_short
     if len(text) > _SHORT and len(_others(text[:_SHORT])) > 2 * _MOST_SHARE * _SHORT:
         return None
     others = _others(text)
