@@ -227,7 +227,7 @@ def _times(run: Run, fact: Fact, home: Path) -> int:
         run.settle()
         found = routes.answer(again, fact, run.freshness.wait_s(run.freshness_s)) or ""
         run.note(found=bool(found))
-    return " ".join(found.split()).count(fact.text)
+    return losses.times_shown(found, fact.text)
 
 
 @check("MP-DATA-006", hook="compress", routes=("turns",))

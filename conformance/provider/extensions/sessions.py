@@ -154,7 +154,7 @@ def _shown_after(run: Run, route: str, ends: tuple[int, ...]) -> int:
         if found is not None:
             return found
         run.brings_back(again, fact)
-        return str(routes.recalled(again, fact.query)).count(fact.text)
+        return losses.times_shown(str(routes.recalled(again, fact.query)), fact.text)
 
 
 _PROMISES = (
