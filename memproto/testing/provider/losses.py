@@ -167,9 +167,17 @@ def count(run: Run, fact: Fact) -> int:
         stored = run.read_back_count(again, fact.text)
         if stored is not None:
             return stored
-        if not run.brings_back(again, fact):
-            return 0
-        return times_shown(routes.recalled(again, fact.query) or "", fact.text)
+        return shown_by(run, again, fact)
+
+
+def shown_by(run: Run, subject: Subject, fact: Fact) -> int:
+    """The times that the recall of an instance which brings a fact holds its text."""
+    if run.declared("recall_basis", "query") == "previous":
+        subject.record(fact.query, "Let me see.")
+    run.settle()
+    found = routes.answer(subject, fact, run.freshness.wait_s(run.freshness_s)) or ""
+    run.note(found=bool(found))
+    return times_shown(found, fact.text)
 
 
 def times_shown(recall: str, text: str) -> int:
