@@ -242,7 +242,7 @@ def _is_of_the_adapter() -> bool:
     """
     True if the adapter of coroutine hooks makes its event loop just now, which wakes by a socket.
 
-    What the coroutines themselves open is opened on the thread of that loop.
+    A socket of a coroutine is opened on the thread of that loop, and counts.
     """
     frame: types.FrameType | None = sys._getframe()  # noqa: SLF001 - the way to the callers
     while frame is not None:
