@@ -25,10 +25,10 @@ FEW = (
 #: The others, which `tox run -e mutants` judges as well.
 OTHERS = (
     f"{HERE}.awaited:Awaited",
-    f"{HERE}.closures:notebook",
+    f"{HERE}.objects.closures:notebook",
     f"{HERE}.committed:Committed",
     f"{HERE}.connected:Connected",
-    f"{HERE}.dictlike:Dictlike",
+    f"{HERE}.objects.dictlike:Dictlike",
     f"{HERE}.extracting:Extracting",
     f"{HERE}.flushed:Flushed",
     f"{HERE}.keyworded:Keyworded",
@@ -47,7 +47,7 @@ OTHERS = (
     f"{HERE}.serving:Serving",
     f"{HERE}.snippets:Snippets",
     f"{HERE}.summing:Summing",
-    f"{HERE}.typed:Typed",
+    f"{HERE}.objects.typed:Typed",
     f"{HERE}.vectors:TopThree",
     f"{HERE}.vectors:register",
 )
