@@ -158,7 +158,9 @@ def the_hosts_own_tool_stays_its_own(run: HostRun) -> None:
         raise NotApplicable("a registry that takes no policy of ours names no tool of its own")
     if not own:
         raise Untestable(
-            "no tool of the host's own is named", (Driver("own_tool", "the attribute"),)
+            "no tool of the host's own is named; if it has none, `without` of the driver gives the"
+            " reason under MP-HOST-TOOL-003",
+            (Driver("own_tool", "the attribute"),),
         )
     provider = run.serving("tools", schemas=[tool(own), tool(name)])
     host = run.opened(provider)

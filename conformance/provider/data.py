@@ -222,12 +222,7 @@ def _usual_times(run: Run, fact: Fact, home: Path) -> int:
 def _times(run: Run, fact: Fact, home: Path) -> int:
     """Number of times that a recall that brings the fact holds its text."""
     with run.session(home) as again:
-        if run.declared("recall_basis", "query") == "previous":
-            again.record(fact.query, "Let me see.")
-        run.settle()
-        found = routes.answer(again, fact, run.freshness.wait_s(run.freshness_s)) or ""
-        run.note(found=bool(found))
-    return " ".join(found.split()).count(fact.text)
+        return losses.shown_by(run, again, fact)
 
 
 @check("MP-DATA-006", hook="compress", routes=("turns",))

@@ -9,6 +9,7 @@ from memproto.testing.clauses import Lost, check
 from memproto.testing.conditions import RECALL_BY_QUERY, Declared
 from memproto.testing.evidence import Changed, Recalled, Returned, TooLong
 from memproto.testing.facts import Fact
+from memproto.testing.needs import LATER, Setting, depends_on
 from memproto.testing.provider import routes
 from memproto.testing.provider.preparation import PREWARM_S, Attempts
 from memproto.testing.provider.run import Run
@@ -109,6 +110,13 @@ def difference(before: list[Any], after: list[Any]) -> str:
     return f"message {changed}, {show(before[changed])}, became {show(after[changed])}"
 
 
+#: A plugin whose recall shows what was prepared, and searches for nothing.
+_PREVIOUS = (
+    Setting("declares.recall_basis", where="it is that of the turn before", value='"previous"'),
+    *LATER,
+)
+
+
 @check("MP-RECALL-004", declares=RECALL_BY_QUERY[1:], routes=("writes", "turns", "tools"))
 def an_answer_belongs_to_its_question(run: Run) -> None:
     route = run.route
@@ -118,7 +126,10 @@ def an_answer_belongs_to_its_question(run: Run) -> None:
         run.plant(subject, second, route)
     for fact in (first, second):
         if not _answers(run, fact):
-            raise Lost("recall by question did not bring both of two stored facts")
+            said = "recall by question did not bring both of two stored facts"
+            if run.lacks("prewarm") or _speaks_for_itself(run):
+                raise Lost(said)
+            raise Lost(said, (*depends_on(*routes.RULES[route]), *_PREVIOUS))
     with run.session() as asked:
         answer = _after_another_question(run, asked, first, second)
     _is_of_the_later(run, answer, first, second)

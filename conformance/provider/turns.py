@@ -245,7 +245,8 @@ def _hint_on_sessions(run: Run, key: str, lost: Fact) -> str:
     with run.session(session=key) as same:
         found = run.brings_back(same, lost)
     said = (
-        "; a session with the same key recalls it: if that is meant, declare session in `isolates`"
+        "; a session with the same key recalls it: if that is meant of every route, declare session"
+        " in `isolates`; if of turns alone, leave turns out of `stores`"
     )
     return said if found else ""
 

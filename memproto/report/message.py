@@ -5,7 +5,7 @@ import re
 from memproto import shell, spec
 from memproto.report.formats import source_line
 from memproto.testing import untrusted_text
-from memproto.testing.evidence import Froze, Late, NotRecalled
+from memproto.testing.evidence import Froze, Late, NotRecalled, Raised
 from memproto.testing.outcomes import NO_SCRIPT, Outcome, Result
 from memproto.testing.settings.order import Order
 from memproto.types import SPEC_VERSION
@@ -23,6 +23,12 @@ _AGAIN = (
 _REMOVAL = (
     "A removal or a replacement came in between: let it change the entry alone that it names, in "
     "its own target and of its own user."
+)
+
+#: The repair of a step of a host that raised.
+_STEP = (
+    "If that exception is the host's own, mend it first: the step ended there. The fix is for an "
+    "exception of a provider that the host let through."
 )
 
 #: The class in a `where`, as in `agent.py:12 in MyDriver.turn`.
@@ -79,6 +85,8 @@ def advice(result: Result) -> str:
     seen = result.evidence
     if isinstance(seen, Late | Froze) and seen.number > 1:
         return _AGAIN
+    if isinstance(seen, Raised) and not seen.wanted and spec.requirement(result.id).side == "host":
+        return _STEP
     return _REMOVAL if isinstance(seen, NotRecalled) and seen.removed else ""
 
 

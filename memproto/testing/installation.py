@@ -8,6 +8,7 @@ run is made of. The run that sees it happen says so; a run on changed files does
 import base64
 import csv
 import hashlib
+import importlib.util
 import os
 from collections.abc import Iterator
 from importlib import metadata
@@ -94,8 +95,23 @@ def changed(before: dict[str, Stamp]) -> list[str]:
     """The files of `before` that are other files now, or are gone; new ones are compiled code."""
     sources = [place for place in _places() if place not in before and not place.endswith(".pyc")]
     above = _ROOT.parent
-    others = (place for place, stamp in before.items() if not stamp.is_of(f"{above}/{place}"))
+    others = (
+        place
+        for place, stamp in before.items()
+        if not stamp.is_of(f"{above}/{place}") and not _was_stale(place, before)
+    )
     return sorted([*sources, *others])
+
+
+def _was_stale(place: str, before: dict[str, Stamp]) -> bool:
+    """True of compiled code that was older than its source: the next import writes it anew."""
+    if not place.endswith(".pyc"):
+        return False
+    try:
+        source = before.get(importlib.util.source_from_cache(place))
+    except ValueError:
+        return False
+    return source is not None and before[place].written_ns < source.written_ns
 
 
 def assert_published() -> None:

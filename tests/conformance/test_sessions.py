@@ -196,7 +196,7 @@ def test_a_derived_memory_needs_to_be_counted_to_see_a_second_end(run_of):
     class Derived(Switching):
         def _search(self, query):
             found = super()._search(query)
-            return found and found.replace(" ", "  ")
+            return found and found.replace(" ", "_")
 
     with pytest.raises(Untestable) as found:
         sessions.a_second_end_stores_nothing(run_of(Derived))
@@ -284,3 +284,26 @@ def test_a_context_that_the_host_does_not_name_is_told(run_of):
 
     with pytest.raises(Violation, match="stored one of subagent and cron and flush"):
         contexts.other_contexts_store_no_turns(run_of(Careless, capabilities={"stores": ["turns"]}))
+
+
+class TellsTheTurnBefore(Journal):
+    """Each answer belongs to the question before, and is given once."""
+
+    asked = ""
+
+    def on_session_end(self, messages):
+        """The turns are written already."""
+
+    def enrich_turn(self, user_message, messages):
+        asked, self.asked = self.asked, ""
+        return super().enrich_turn(asked, messages) if asked else None
+
+    def on_turn_complete(self, user_message, assistant_response):
+        if not user_message.endswith("?"):
+            super().on_turn_complete(user_message, assistant_response)
+        self.asked = user_message
+
+
+def test_copies_are_counted_in_a_recall_of_the_turn_before(run_of):
+    told = {"extensions": ["sessions"], "stores": ["turns"], "recall_basis": "previous"}
+    sessions.a_second_end_stores_nothing(run_of(TellsTheTurnBefore, capabilities=told))

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import platform
+import py_compile
 import socket
 import subprocess
 import sys
@@ -281,6 +282,24 @@ def test_a_changed_file_of_the_kit_is_seen(tmp_path, monkeypatch):
     os.utime(file, ns=(info.st_atime_ns, info.st_mtime_ns))
     (tmp_path / "memproto" / "b.py").write_text("")
     assert installation.changed(before) == ["memproto/a.py", "memproto/b.py"]
+
+
+@pytest.mark.parametrize("is_older", [False, True])
+def test_compiled_code_of_a_source_that_was_edited_before_the_run_is_written_anew(
+    tmp_path, monkeypatch, is_older
+):
+    source = tmp_path / "memproto" / "a.py"
+    source.parent.mkdir()
+    source.write_text("x = 1\n")
+    compiled = Path(py_compile.compile(str(source)))
+    moved_s = -60 if is_older else 60
+    stamp_ns = source.stat().st_mtime_ns + moved_s * 10**9
+    os.utime(compiled, ns=(stamp_ns, stamp_ns))
+    monkeypatch.setattr(installation, "_ROOT", tmp_path / "memproto")
+    before = installation.stamps()
+    py_compile.compile(str(source))
+    place = str(compiled.relative_to(tmp_path))
+    assert installation.changed(before) == ([] if is_older else [place])
 
 
 @pytest.mark.once

@@ -1,9 +1,11 @@
 """A host's report: the steps that unlock most come first, and a fix names the class to change."""
 
+import dataclasses
+
 import pytest
 
 from memproto.report import message, steps
-from memproto.testing.evidence import Differs
+from memproto.testing.evidence import Differs, Raised
 from memproto.testing.needs import Driver, Install, depends_on
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.settings.order import Order
@@ -82,6 +84,15 @@ def test_the_fix_of_a_host_names_the_class(side, where, begins):
     assert f"  fix       {begins}" in message.render(result, order)
     of_provider = Result("MP-TURN-003", Outcome.FAIL, SEEN, "a.py:3 in Memory.record")
     assert message.fix(of_provider, Order("a")).startswith("Flush ")
+
+
+def test_the_advice_for_a_step_that_raised_tells_whose_exception_is_meant():
+    raised = Raised(hook="turn", error="AttributeError", shown="AttributeError('x')")
+    result = Result("MP-HOST-FENCE-002", Outcome.FAIL, raised, "agent.py:9 in MyDriver.turn")
+    assert message.advice(result).startswith("If that exception is the host's own, mend it first")
+    refused = dataclasses.replace(raised, wanted="a named error for a list")
+    assert not message.advice(dataclasses.replace(result, evidence=refused))
+    assert not message.advice(dataclasses.replace(result, id="MP-TURN-002"))
 
 
 @pytest.mark.once

@@ -153,8 +153,7 @@ def _shown_after(run: Run, route: str, ends: tuple[int, ...]) -> int:
         found = run.read_back_count(again, fact.text)
         if found is not None:
             return found
-        run.brings_back(again, fact)
-        return str(routes.recalled(again, fact.query)).count(fact.text)
+        return losses.shown_by(run, again, fact)
 
 
 _PROMISES = (

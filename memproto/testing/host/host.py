@@ -406,7 +406,9 @@ class Host:
             raise Untestable(f"the driver does not take the step `{step}` {said}", (Driver(step),))
         place = locate.raised(error)
         tail = f" at {place}" if place else ""
-        seen = Raised.by(error, hook=self.names[operation], tail=tail)
+        # A turn is taken for its recall; the author knows the step.
+        called = step if self.names is STEPS else self.names[operation]
+        seen = Raised.by(error, hook=called, tail=tail)
         raise Violation(seen, operation=operation)
 
     def _late(self, operation: str, deadline_s: float) -> HostLate:

@@ -47,6 +47,9 @@ _WRITING = (
     "os.symlink",
 )
 
+#: The module that runs coroutine hooks; it is not imported here, since it imports asyncio.
+_LOOPS = "memproto.adapters.aio"
+
 #: Every event that is looked into while nobody guards. The interpreter has many more, among them
 #: one for each time that a code object is read, which is thousands of times after each check.
 _HEARD = frozenset(
@@ -227,12 +230,27 @@ def _describe(event: str, args: tuple[Any, ...]) -> str:
     if event in _SIGNALS and args[1] and _is_of_the_host(event, args[0]):
         return f"signalled the host: {event} {args!r}"
     if event in _SOCKETS:
-        return f"used a socket: {event} {args[1:]!r}"
+        return "" if _is_of_the_adapter() else f"used a socket: {event} {args[1:]!r}"
     if event in _WRITING:
         return f"changed the file system: {event} {args[:1]!r}"
     if event == "sqlite3.connect" and args[0] != ":memory:":
         return f"opened the database {args[0]!r}"
     return ""
+
+
+def _is_of_the_adapter() -> bool:
+    """
+    True if the adapter of coroutine hooks makes its event loop just now, which wakes by a socket.
+
+    A socket of a coroutine is opened on the thread of that loop, and counts.
+    """
+    frame: types.FrameType | None = sys._getframe()  # noqa: SLF001 - the way to the callers
+    while frame is not None:
+        code = frame.f_code
+        if frame.f_globals.get("__name__") == _LOOPS and code.co_qualname == "_LoopThread.__init__":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _is_of_the_host(event: str, number: int) -> bool:

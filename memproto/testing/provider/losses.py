@@ -17,6 +17,7 @@ another. A ranking that brings few of many passes over some that are stored. Nei
 """
 
 import dataclasses
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -29,6 +30,9 @@ from memproto.testing.needs import BETTER_RECALL
 from memproto.testing.provider import routes, selection
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
+
+#: The marks before the lines of a list or of a quotation.
+_MARGIN = re.compile(r"^[\s>|*#•-]+", re.MULTILINE)
 
 
 def lost(run: Run, facts: list[Fact], home: Path | None = None) -> list[Fact]:
@@ -163,7 +167,19 @@ def count(run: Run, fact: Fact) -> int:
         stored = run.read_back_count(again, fact.text)
         if stored is not None:
             return stored
-        if not run.brings_back(again, fact):
-            return 0
-        shown = routes.recalled(again, fact.query) or ""
-        return " ".join(shown.split()).count(fact.text)
+        return shown_by(run, again, fact)
+
+
+def shown_by(run: Run, subject: Subject, fact: Fact) -> int:
+    """The times that the recall of an instance which brings a fact holds its text."""
+    if run.declared("recall_basis", "query") == "previous":
+        subject.record(fact.query, "Let me see.")
+    run.settle()
+    found = routes.answer(subject, fact, run.freshness.wait_s(run.freshness_s)) or ""
+    run.note(found=bool(found))
+    return times_shown(found, fact.text)
+
+
+def times_shown(recall: str, text: str) -> int:
+    """The times that a recall holds a text, however it breaks and quotes its lines."""
+    return " ".join(_MARGIN.sub("", recall).split()).count(text)

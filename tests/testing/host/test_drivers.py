@@ -446,3 +446,9 @@ class Unguarded(Agent):
 def test_a_turn_that_raises_what_its_provider_raised_says_nothing_of_texts(run_of, rule):
     with pytest.raises(Untestable, match="the turn raises what its provider raised"):
         clauses.checks("host")[rule].decide(run_of(Unguarded))
+
+
+def test_a_step_that_raises_is_named_as_the_driver_has_it(run_of):
+    driver = type("Broken", (Bare,), {"turn": lambda self, user_message: self.missing})
+    with pytest.raises(Violation, match=r"expected turn returns; .* no attribute 'missing'"):
+        run_of(driver, ()).opened().turn("q")

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import re
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 
@@ -39,6 +40,12 @@ class RefusesAKeyThatIsNoFileName(MemoryProviderRegistry):
 class MakesKeysOfItsOwn(MemoryProviderRegistry):
     def initialize_all(self, session_key, config):
         super().initialize_all(uuid.uuid4().hex, config)
+
+
+class LeavesTheLineBeforeABlock(MemoryProviderRegistry):
+    def on_turn_complete(self, user_message, assistant_response):
+        said = re.sub(r"(?s)<memory-context>\n.*</memory-context>", "", user_message)
+        super().on_turn_complete(said, assistant_response)
 
 
 class SharesAPool(MemoryProviderRegistry):
@@ -129,6 +136,7 @@ def run_of(drained):
         (KeepsResultsOfToolsForASession, "MP-HOST-SESS-007"),
         (RemembersThatItRefused, "MP-HOST-TURN-009"),
         (TriesAWriteAgain, "MP-HOST-TURN-001"),
+        (LeavesTheLineBeforeABlock, "MP-HOST-TURN-003"),
     ],
     ids=lambda item: getattr(item, "__name__", item),
 )

@@ -5,7 +5,7 @@ import pytest
 from memproto.testing.clauses import Untestable
 from memproto.testing.facts import Facts
 from memproto.testing.needs import BETTER_RECALL
-from memproto.testing.provider.losses import seen_again
+from memproto.testing.provider.losses import seen_again, times_shown
 
 
 def test_nothing_is_looked_for_once():
@@ -34,3 +34,16 @@ def test_a_fact_like_another_is_told_in_the_same_words_with_other_names():
         assert alike.name != fact.name
         assert alike.query.split()[:3] == fact.query.split()[:3]
         assert not set(alike.text.split()[-2:]) & set(fact.text.split()[-2:])
+
+
+@pytest.mark.parametrize(
+    ("recall", "times"),
+    [
+        ("I keep the boat in Oslo.", 1),
+        ("> I keep the\n> boat in Oslo.\n\n> I keep the boat in Oslo.", 2),
+        ("- I keep the boat\n  in Oslo.", 1),
+        ("  | I keep | the boat in Oslo.", 0),
+    ],
+)
+def test_a_text_is_counted_however_recall_breaks_and_quotes_its_lines(recall, times):
+    assert times_shown(recall, "I keep the boat in Oslo.") == times
