@@ -50,6 +50,7 @@ GOOD = (
     "tests.good.telling:Telling",
     "tests.good.telling:Keeping",
     "tests.good.private:Private",
+    "tests.good.private:Apart",
     "tests.good.remote:Remote",
     "tests.good.served:InThread",
     "tests.good.ledger:Ledger",

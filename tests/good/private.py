@@ -131,3 +131,16 @@ class Private(Journal):
         if unknown := set(scope) - set(mine):
             raise Rejected(f"the scope has keys that are not known: {sorted(unknown)}")
         return all(mine[key] == value for key, value in scope.items())
+
+
+class Apart(Private):
+    """The same, of which each session recalls its own; an export of everything has them all."""
+
+    name = "apart"
+
+    def capabilities(self) -> dict[str, Any]:
+        return {**super().capabilities(), "isolates": ["profile", "user", "session"]}
+
+    def _look_again(self) -> None:
+        with self._lock:
+            self._entries = [e for e in self._load() if e["session"] == self._session]
