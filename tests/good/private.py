@@ -144,3 +144,21 @@ class Apart(Private):
     def _look_again(self) -> None:
         with self._lock:
             self._entries = [e for e in self._load() if e["session"] == self._session]
+
+
+class Delegating(Apart):
+    """The same, which keeps what a subagent answered as well."""
+
+    name = "delegating"
+
+    def capabilities(self) -> dict[str, Any]:
+        served = super().capabilities()
+        return {**served, "extensions": [*served["extensions"], "delegation"]}
+
+    def on_delegation(
+        self, task: str, result: str, *, child_session_id: str = "", **kwargs: Any
+    ) -> None:
+        with self._changing():
+            entry = {"kind": "delegation", "text": f"{task}\n{result}", "source": "delegation"}
+            self._entries.append(entry)
+            self._save()
