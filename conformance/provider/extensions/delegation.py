@@ -98,6 +98,8 @@ def _stays(run: Run, boundary: Boundary) -> bool:
         return False
     reader = Reader(run)
     if reader.lacks(owner, [mine]):
+        if boundary == "session":
+            _stays_with_the_parent(run, reader)
         return False
     _knows_nothing(run, reader, guest, owner, mine)
     if boundary == "session":
