@@ -1,6 +1,7 @@
 """Chapter 55: data: stored once, in order, and not held up by what was asked before."""
 
 import contextlib
+import copy
 import dataclasses
 import functools
 import itertools
@@ -8,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from memproto.adapters import tool_results
 from memproto.errors import WriteRefused
 from memproto.testing import wording
 from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
@@ -19,7 +21,7 @@ from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.provider.write_action import Writing
-from memproto.testing.scenarios import mirrored_writes, smallest
+from memproto.testing.scenarios import mirrored_writes, smallest, tool_calls
 from memproto.testing.wire import show
 
 #: Times that a session is opened again: a text that is stored at each start shows in every one.
@@ -670,6 +672,38 @@ def a_text_that_is_too_much_costs_no_later_one(run: Run) -> None:
     for target in mirrored_writes.targets(run, "replace")[:1] if run.serves("writes") else ():
         what = f"a replace in {target} whose old_text fits no entry"
         _is_taken_after(run, "writes", what, functools.partial(_replaces_nothing, run, target))
+    if run.watch.calls_left is None:
+        for route in filter(run.serves, routes.ROUTES):
+            _is_taken_after_errors(run, route)
+
+
+def _is_taken_after_errors(run: Run, route: str) -> None:
+    """No lock is held behind a tool call that was answered with an error."""
+    with run.session(run.own_home("erring")) as subject:
+        tools = tool_calls.offered(run, subject.tools()) if subject.has("tools") else []
+        calls = {
+            f"a call of {tool.name} {how}": (tool.name, arguments)
+            for tool in tools
+            for how, arguments in (
+                ("without arguments", {}),
+                ("about what is not there", tool.typical(full=False)),
+            )
+        }
+        refused = {what: call for what, call in calls.items() if _errs(*call, subject)}
+        if not refused or _takes(run, subject, route):
+            return
+    for what, call in refused.items():
+        _is_taken_after(run, route, what, functools.partial(_errs, *call))
+
+
+def _errs(name: str, arguments: dict[str, Any], subject: Subject) -> bool:
+    """True if a tool call is answered with an error, or refused by one that the kit knows."""
+    try:
+        return tool_results.refused(subject.call_tool(name, copy.deepcopy(arguments)))
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
+        return failure.is_report
 
 
 def _is_taken_after(run: Run, route: str, what: str, refused: Callable[[Subject], bool]) -> None:

@@ -822,7 +822,8 @@ def tenants_at_the_same_time_do_not_cross(run: Run) -> None:
             if kept:
                 if boundary == "profile":
                     _one_home_beside_another(run, route)
-                _Beside(run, _pair_in_two_sessions(run, boundary), route).live()
+                pair = _pair_in_two_sessions(run, boundary)
+                _Beside(run, pair, route, boundary).live()
             tried |= kept
         except tenants.Refused as reason:
             refusals.append(reason)
@@ -860,10 +861,11 @@ def _pair_in_two_sessions(run: Run, boundary: Boundary) -> list[Tenant]:
 class _Beside:
     """Two instances that are open at the same time, and what each of them is told."""
 
-    def __init__(self, run: Run, pair: list[Tenant], route: str) -> None:
+    def __init__(self, run: Run, pair: list[Tenant], route: str, boundary: Boundary) -> None:
         self._run = run
         self._pair = pair
         self._route = route
+        self._boundary = boundary
         self._reader = Reader(run)
         self._facts = [run.facts.several(_BY_TURNS + _AT_ONCE) for _ in pair]
 
@@ -925,9 +927,12 @@ class _Beside:
     def _is_shown_nothing(self, guest: int, subject: Subject, fact: Fact) -> None:
         """The same of the items of recall and of an export."""
         called, owner = self._pair[guest].called, self._pair[1 - guest].called
+        # A boundary between sessions bounds recall; the scope {} selects all of them.
+        by_session = self._boundary == "session"
+        scope = {"session_id": self._pair[guest].session} if by_session else {}
         reads: dict[str, Callable[[], list[dict[str, Any]]]] = {
             "items": lambda: entries.items(subject, fact.query),
-            "privacy": lambda: entries.exported(subject, {}) or [],
+            "privacy": lambda: entries.exported(subject, scope) or [],
         }
         for extension, read in reads.items():
             if entries.served(self._run, extension) and entries.of_fact(read(), fact):

@@ -904,7 +904,8 @@ def _named_both_ways(run: Run, action: str, judge: Callable[[Run, str, Fact, str
         for target in targets:
             _of_two_alike(run, action, target, judge)
         for target in targets[:1]:
-            _of_marks(run, action, target, judge)
+            for is_older in (True, False):
+                _of_marks(run, action, target, judge, is_older=is_older)
 
 
 def _of_two_alike(
@@ -925,9 +926,14 @@ def _of_two_alike(
 
 
 def _of_marks(
-    run: Run, action: str, target: str, judge: Callable[[Run, str, Fact, str], None]
+    run: Run,
+    action: str,
+    target: str,
+    judge: Callable[[Run, str, Fact, str], None],
+    *,
+    is_older: bool,
 ) -> None:
-    """Judge the action by words that a pattern finds in an older text as well; that one stays."""
+    """Judge the action by words that a pattern finds in another text as well; that one stays."""
     if run.is_selective:
         return
     near, old = (
@@ -935,7 +941,7 @@ def _of_marks(
         for fact, number in zip(run.facts.several(2), (_BY_PATTERN, _MARKS), strict=True)
     )
     with run.session() as subject:
-        for fact in (near, old):
+        for fact in (near, old) if is_older else (old, near):
             mirrored_writes.bring(run, subject, target, fact.whole)
     if losses.lost(run, [near, old]):
         return
@@ -1288,7 +1294,7 @@ def _weights(run: Run, schemas: Any) -> list[tuple[str, Any]]:
 
 
 #: Words in the name of such an argument. A category may say how long a text is kept, or for whom.
-_WEIGHING = frozenset({"importance", "priority", "relevance"})
+_WEIGHING = frozenset({"importance", "priority", "relevance", "salience", "significance", "weight"})
 
 _MOST_WEIGHTS = 6
 

@@ -131,3 +131,34 @@ class Private(Journal):
         if unknown := set(scope) - set(mine):
             raise Rejected(f"the scope has keys that are not known: {sorted(unknown)}")
         return all(mine[key] == value for key, value in scope.items())
+
+
+class Apart(Private):
+    """The same, of which each session recalls its own; an export of everything has them all."""
+
+    name = "apart"
+
+    def capabilities(self) -> dict[str, Any]:
+        return {**super().capabilities(), "isolates": ["profile", "user", "session"]}
+
+    def _look_again(self) -> None:
+        with self._lock:
+            self._entries = [e for e in self._load() if e["session"] == self._session]
+
+
+class Delegating(Apart):
+    """The same, which keeps what a subagent answered as well."""
+
+    name = "delegating"
+
+    def capabilities(self) -> dict[str, Any]:
+        served = super().capabilities()
+        return {**served, "extensions": [*served["extensions"], "delegation"]}
+
+    def on_delegation(
+        self, task: str, result: str, *, child_session_id: str = "", **kwargs: Any
+    ) -> None:
+        with self._changing():
+            entry = {"kind": "delegation", "text": f"{task}\n{result}", "source": "delegation"}
+            self._entries.append(entry)
+            self._save()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.good.journal import Journal
-from tests.good.tooled import Tooled
+from tests.good.tooled import HermesTooled, Tooled
 
 
 class Tenants(Journal):
@@ -54,3 +54,12 @@ class Owned(Tooled):
 
     def capabilities(self) -> dict[str, Any]:
         return {**super().capabilities(), "isolates": ["profile", "user"]}
+
+
+class HermesTooledByUser(HermesTooled):
+    """The plugin with notes, of which each user has a journal."""
+
+    def initialize(self, session_id: str, **kwargs: Any) -> None:
+        self.home = Path(kwargs["hermes_home"])
+        place = str(self.home / digest(kwargs.get("user_id")))
+        super().initialize(session_id, **{**kwargs, "hermes_home": place})

@@ -2,10 +2,12 @@
 
 import copy
 import itertools
+import threading
 
 from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.evidence import Differs, NotRecalled, Raised
 from memproto.testing.facts import Fact
+from memproto.testing.lifetimes import store_faults, store_files
 from memproto.testing.needs import NO_REFUSAL
 from memproto.testing.provider import losses
 from memproto.testing.provider.run import Run
@@ -15,6 +17,9 @@ from memproto.testing.scenarios.conversations import Messages
 
 #: Number of exchanges that follow in a long conversation.
 _SMALL_TALK = 100
+
+#: Seconds for which a lock is held; a wait for it that is longer ends well.
+_LOCKED_S = 8.0
 
 #: More than any model takes, and than a provider has to.
 _REFUSED_CHARS = 2_000_000
@@ -117,13 +122,52 @@ def only_a_report_stops_the_compressor(run: Run) -> None:
                     )
 
 
-@check("MP-CHECK-003", extension="checkpoint")
+@check("MP-CHECK-003", budget_s=120.0, extension="checkpoint")
 def a_refusal_is_not_for_ever(run: Run) -> None:
+    judged = [_after_too_much(run), _after_a_lock(run)]
+    if not any(judged):
+        raise NotApplicable("nothing is refused")
+
+
+def _after_a_lock(run: Run) -> bool:
+    """The messages that were refused are handed over again; True if they were refused at all."""
+    try:
+        stored = store_files.stored(run)
+    except (NotApplicable, Untestable):
+        return False
+    facts = run.facts.several(2)
+    told = conversations.talk(*facts)
+    with run.session() as subject:
+        if _behind_a_lock(run, subject, stored, told):
+            return False
+        if not run.wait_until(lambda: _stored(subject, told, 2), store_faults.AGAIN_S):
+            # A store that does not work again is for MP-STORE-003.
+            return False
+    _all_come_back(run, facts, "of a compression that was refused, and made again")
+    return True
+
+
+def _behind_a_lock(run: Run, subject: Subject, stored: list[Fact], told: Messages) -> bool:
+    """True unless a compression is refused while the files of the store are locked for a while."""
+    said: list[bool] = []
+    try:
+        with store_faults.held(run, stored):
+            waiting = threading.Thread(target=lambda: said.append(_stored(subject, told, 1)))
+            waiting.start()
+            waiting.join(_LOCKED_S)
+    except NotApplicable:
+        return True
+    waiting.join()
+    return said != [False]
+
+
+def _after_too_much(run: Run) -> bool:
+    """Other messages are handed over after a refusal; True if anything was refused."""
     before, after = run.facts.several(2), run.facts.several(2)
     with run.session() as subject:
         _must_be_stored(run, subject, before, 1)
         if _stored(subject, [conversations.plain("user", "a " * (_REFUSED_CHARS // 2))], 2):
-            raise NotApplicable("nothing is refused")
+            return False
         if not _stored(subject, conversations.talk(*after), 3):
             run.violated(
                 Differs(
@@ -134,3 +178,4 @@ def a_refusal_is_not_for_ever(run: Run) -> None:
     if losses.lost(run, before):
         raise Lost("text compressed before the refusal did not come back either")
     _all_come_back(run, after, "after a compression that was refused")
+    return True

@@ -1,5 +1,6 @@
 """Chapter 66: what a subagent was asked, and what it answered."""
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -9,7 +10,7 @@ from memproto.testing.facts import Fact
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
-from memproto.testing.scenarios import tenants, texts
+from memproto.testing.scenarios import switches, tenants, texts
 from memproto.testing.scenarios.tenants import Boundary, Reader, Tenant
 
 _TASK = "Find out which berths are free."
@@ -97,9 +98,25 @@ def _stays(run: Run, boundary: Boundary) -> bool:
         return False
     reader = Reader(run)
     if reader.lacks(owner, [mine]):
+        if boundary == "session":
+            _stays_with_the_parent(run, reader)
         return False
     _knows_nothing(run, reader, guest, owner, mine)
+    if boundary == "session":
+        _stays_with_the_parent(run, reader)
     return True
+
+
+def _stays_with_the_parent(run: Run, reader: Reader) -> None:
+    """A result is the parent's, and that of the session in which it came."""
+    owner, guest = tenants.pair(run, "session", "-delegating")
+    fact, child = run.facts.new(), dataclasses.replace(guest, session=f"{owner.session}-child")
+    with owner.opened(run) as subject:
+        _tell(subject, fact.text, child.session)
+        if not switches.IS_SWITCHED.unmet(run):
+            switches.go(run, subject, owner, guest)
+    for other in (guest, child):
+        _knows_nothing(run, reader, other, owner, fact)
 
 
 def _knows_nothing(run: Run, reader: Reader, guest: Tenant, owner: Tenant, fact: Fact) -> None:

@@ -418,6 +418,7 @@ def an_item_knows_its_instant(run: Run) -> None:
             for fact in facts:
                 for item in entries.of_fact(_items_of(run, again, fact), fact):
                     dated += _judge_time(run, item, began)
+        dated += _judge_later(run, facts, began)
     if not dated:
         raise NotApplicable("no item has a time")
 
@@ -431,7 +432,24 @@ def _talks_until(run: Run, subject: Subject, clock: WallClock, now: dt.datetime)
     clock.jump(now)
 
 
-def _judge_time(run: Run, item: dict[str, Any], began: dt.datetime) -> bool:
+def _judge_later(run: Run, facts: list[Fact], began: dt.datetime) -> int:
+    """Number of times that items and an export have when the clock has gone on."""
+    if not entries.served(run, "privacy"):
+        return 0
+    with wall_clock(dt.datetime.now(dt.UTC) + _TALK), run.session() as later:
+        every = entries.exported(later, {}) or []
+        shown = [(fact, "items", _items_of(run, later, fact)) for fact in facts]
+    shown += [(fact, "export", every) for fact in facts]
+    return sum(
+        _judge_time(run, item, began, by)
+        for fact, by, found in shown
+        for item in entries.of_fact(found, fact)
+    )
+
+
+def _judge_time(
+    run: Run, item: dict[str, Any], began: dt.datetime, operation: str = "items"
+) -> bool:
     if not item.get("created_at"):
         return False
     shown, now = entries.instant(item["created_at"]), dt.datetime.now(dt.UTC)
@@ -441,10 +459,11 @@ def _judge_time(run: Run, item: dict[str, Any], began: dt.datetime) -> bool:
                 wanted=(
                     f"the instant at which it was stored, about {now.isoformat(timespec='seconds')}"
                 ),
-                hook=run.hook("items"),
+                hook=run.hook(operation),
                 value=repr(item["created_at"]),
                 tail=", in a process whose zone is +05:45, amid a session of six hours",
             ),
+            operation=operation,
         )
     return True
 

@@ -21,7 +21,7 @@ from memproto.testing.scenarios.entries import REFUSED
 from memproto.testing.scenarios.tenants import Boundary, Reader, Tenant
 
 #: Number of texts that fill a page of most servers and more, and seconds for which they are told.
-_MANY, _MANY_S = 120, 6.0
+_MANY, _MANY_S = 127, 6.0
 
 #: Length of a text that a column or a page cuts.
 _LONG_CHARS = 4_000
@@ -114,6 +114,7 @@ def an_export_fits_its_schema(run: Run) -> None:
         _answers_each(run, subject.export, "export", _scopes(run, planted))
         nobody = {"of a session that never was": {"session_id": f"{planted.session}-none"}}
         _answers_each(run, subject.export, "export", nobody)
+    _answers_behind_a_refusal(run, "export", "export")
 
 
 @check("MP-PRIV-002", extension="privacy")
@@ -127,6 +128,35 @@ def forgetting_may_be_repeated(run: Run) -> None:
             _answers_each(run, subject.forget, "forget-result", {**nobody, **_scopes(run, planted)})
     with run.session() as again:
         _answers_each(run, again.forget, "forget-result", _scopes(run, planted))
+    _answers_behind_a_refusal(run, "forget", "forget-result")
+
+
+def _answers_behind_a_refusal(run: Run, name: str, schema: str) -> None:
+    """No lock is held behind a scope that was refused; the next instance says if it is that."""
+    _plant(run)
+    with run.session() as subject:
+        hook = getattr(subject, name)
+        if entries.unless_refused(functools.partial(hook, dict(_NO_SCOPE))) is not REFUSED:
+            return
+        try:
+            _answers_each(run, hook, schema, {"of everything": {}})
+        except Untestable as away:
+            seen = str(away)
+        else:
+            return
+    with run.session() as again:
+        _answers_each(run, getattr(again, name), schema, {"of everything": {}})
+    run.violated(
+        Differs(
+            wanted=f"an answer of {name} for everything after a scope that it refused",
+            seen=f"{seen}, and the next session answers",
+        ),
+        operation=name,
+    )
+
+
+#: A scope that everybody refuses, or that selects nothing.
+_NO_SCOPE = {"x_shelf": "third"}
 
 
 def _answers_each(
@@ -312,6 +342,8 @@ def _sides(run: Run) -> Iterator[_Side]:
     for boundary in ("profile", "user"):
         if boundary in kept:
             yield _across(run, boundary)
+    if "user" in kept:
+        yield _asked_for_another(run)
     if "user" not in kept and "user_id" not in run.context.config:
         yield _of_another_user(run)
 
@@ -331,6 +363,13 @@ def _of_another_session(run: Run, ends: tuple[str, str]) -> _Side:
     if user:
         scopes["of one session of the user"] = {"session_id": mine.session, "user_id": user}
     return owner, mine, scopes
+
+
+def _asked_for_another(run: Run) -> _Side:
+    """A user who is kept apart asks for what is another's: that is nothing, and none of his own."""
+    mine, other = tenants.pair(run, "user", "-asked")
+    owner = _Owner(f"for {mine.called}", _store(run, mine), mine)
+    return owner, mine, {"of another user": {"user_id": other.config["user_id"]}}
 
 
 def _across(run: Run, boundary: Boundary) -> _Side:

@@ -72,8 +72,32 @@ def a_turn_with_an_id_comes_back(run: Run) -> None:
                 ),
             )
     _ids_alike_are_different(run)
+    _another_wrote_it(run)
     if entries.served(run, "privacy"):
         _a_late_turn_after_a_forget(run)
+
+
+def _another_wrote_it(run: Run) -> None:
+    """A turn belongs to the memory that it is handed to, whoever its author is."""
+    key, facts = run.session_key(), run.facts.several(2)
+    authors = ({"id": f"{key}-otto", "name": "Otto"}, {"id": f"{key}-ida", "is_bot": False})
+    with run.session(session=key) as subject:
+        owed = [
+            fact
+            for fact, author in zip(facts, authors, strict=True)
+            if entries.is_taken(subject, entries.turn(key, fact.text, author=dict(author)))
+        ]
+    if lost := losses.lost(run, owed):
+        run.violated(
+            NotRecalled(
+                wanted=(
+                    "a turn that another than the user wrote, and that record() accepted, "
+                    "recalled for the user to whose instance it was handed"
+                ),
+                texts=tuple(fact.text for fact in lost),
+                of=len(owed),
+            ),
+        )
 
 
 def _a_late_turn_after_a_forget(run: Run) -> None:

@@ -10,7 +10,7 @@ from memproto.setup.hooks import is_own
 from memproto.testing.clauses import NotApplicable, check
 from memproto.testing.evidence import Exposed, Returned, Surplus, Unfit
 from memproto.testing.facts import Fact
-from memproto.testing.lifetimes import unreadable
+from memproto.testing.lifetimes import store_faults, unreadable
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
@@ -126,9 +126,25 @@ def _given_away(said: str, secret: str, fact: Fact) -> str:
 def the_status_of_a_store_that_cannot_be_read_is_not_ok(run: Run) -> None:
     if run.binding.free_status:
         raise NotApplicable("the binding leaves the shape of a status open")
-    _, status = unreadable.asked(run, _recalled_and_said, _brings)
+    left_down: list[Any] = []
+
+    def ask(subject: Subject, fact: Fact) -> tuple[Any, Any]:
+        answers = [_recalled_and_said(subject, fact)]
+
+        def agrees() -> bool:
+            if not _is_down_all_the_same(answers[-1], fact):
+                return True
+            answers.append(_recalled_and_said(subject, fact))
+            return False
+
+        # The state may be that of a look at the store every few seconds.
+        if not run.wait_until(agrees, store_faults.AGAIN_S):
+            left_down.append(answers[-1][1])
+        return answers[-1]
+
+    _, status = unreadable.asked(run, ask, _brings)
     _fits(run, status, "MP-STATUS-001")
-    if isinstance(status, dict) and status.get("state") == "ok":
+    if _is_in_state(status, "ok"):
         run.violated(
             Returned(
                 wanted="`degraded` or `down` after a recall that could not read the store",
@@ -137,6 +153,22 @@ def the_status_of_a_store_that_cannot_be_read_is_not_ok(run: Run) -> None:
                 tail=", and recall brings the text before and afterwards",
             )
         )
+    if left_down:
+        run.violated(
+            Returned(
+                wanted="`ok` or `degraded` after a recall that brought a stored text",
+                hook=run.hook("status"),
+                value=show(left_down[-1]),
+            )
+        )
+
+
+def _is_down_all_the_same(answer: tuple[Any, Any], fact: Fact) -> bool:
+    return _brings(answer, fact) and _is_in_state(answer[1], "down")
+
+
+def _is_in_state(status: Any, state: str) -> bool:
+    return isinstance(status, dict) and status.get("state") == state
 
 
 def _recalled_and_said(subject: Subject, fact: Fact) -> tuple[Any, Any]:

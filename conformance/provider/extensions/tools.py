@@ -13,7 +13,7 @@ from memproto.adapters.hermes_base import RESERVED_TOOLS
 from memproto.adapters.hermes_hooks import bare_schemas
 from memproto.bindings import author_object
 from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
-from memproto.testing.conditions import Declared, ExtensionOrHook
+from memproto.testing.conditions import ExtensionOrHook
 from memproto.testing.evidence import (
     Evidence,
     NotRecalled,
@@ -45,13 +45,6 @@ _MOST_OF_ONE = 100
 
 #: The draws left after so many seconds are let be; every tool has had its first by then.
 _PATIENCE_S = 12.0
-
-_USERS = Declared(
-    "isolates",
-    ["profile"],
-    any_of=("user",),
-    otherwise="`isolates` does not name user",
-)
 
 #: More choices than this of one tool are not gone through one by one.
 _MOST_CHOICES = 8
@@ -296,8 +289,9 @@ def _stored(subject: Subject, fact: Fact) -> tuple[str, Any]:
     return call[0], answer
 
 
-@check("MP-TOOL-016", declares=_USERS, extension="tools", routes=("tools",))
+@check("MP-TOOL-016", extension="tools", routes=("tools",))
 def tools_reach_no_other_user(run: Run) -> None:
+    _needs_users_apart(run)
     owner, guest = tenants.pair(run, "user", "-tools")
     fact, reader = run.facts.new(), Reader(run)
     with owner.opened(run) as subject:
@@ -332,6 +326,20 @@ def tools_reach_no_other_user(run: Run) -> None:
                 tail=f" for {owner.called} when {calls[0][0]} was called for {guest.called}",
             ),
         )
+
+
+def _needs_users_apart(run: Run) -> None:
+    """A provider that cannot declare is watched: two users get a memory each, or they do not."""
+    if "user" in run.declared("isolates", ["profile"]):
+        return
+    if run.binding.can_declare:
+        raise NotApplicable("`isolates` does not name user")
+    try:
+        apart = tenants.are_apart(run, tenants.pair(run, "user", "-told"), "tools")
+    except Untestable:
+        apart = False
+    if not apart:
+        raise NotApplicable("no two users are seen to be kept apart")
 
 
 def _shown(run: Run, fact: Fact, finding: list[Any], who: _Who) -> set[str]:

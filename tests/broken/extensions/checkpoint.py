@@ -1,5 +1,6 @@
 """Broken checkpoints."""
 
+import fcntl
 from typing import Any
 
 from memproto.errors import TooLarge, Unavailable
@@ -50,3 +51,20 @@ class AMessageIsKnownByItsBeginning(Telling):
         known = {text[:64] for entry in self._load() if len(text := entry["text"]) > 64}
         fresh = [m for m in messages if str(m["content"])[:64] not in known]
         super().on_compress(fresh, compression_count)
+
+
+@mutant(kills="MP-CHECK-003", says="that was refused, and made again", report="I2")
+class WhatWasRefusedIsKnownFromThenOn(Telling):
+    """Messages are noted as seen before they are stored."""
+
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        seen = self.__dict__.setdefault("_seen", set())
+        fresh = [m for m in messages if str(m["content"]) not in seen]
+        seen.update(str(m["content"]) for m in fresh)
+        assert self._path is not None
+        with self._path.open("ab") as journal:
+            try:
+                fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise Unavailable("the journal is locked") from error
+            super().on_compress(fresh, compression_count)

@@ -1,8 +1,10 @@
 """Broken delegations."""
 
+import uuid
 from typing import Any, ClassVar
 
 from tests.broken.marks import mutant
+from tests.good.private import Delegating
 from tests.good.telling import Telling
 
 
@@ -40,3 +42,31 @@ class ResultsAreOfTheProcess(Telling):
         self._heard[result] = task
         for earlier, asked in list(self._heard.items())[-2:]:
             super().on_delegation(asked, earlier)
+
+
+@mutant(kills="MP-DELEG-003", says="of what a delegation brought", report="A4")
+class ResultsAreWrittenAtTheEnd(Delegating):
+    """They are kept until then, and belong to the session of that moment."""
+
+    def on_delegation(
+        self, task: str, result: str, *, child_session_id: str = "", **kwargs: Any
+    ) -> None:
+        self.__dict__.setdefault("_late", []).append((task, result))
+
+    def shutdown(self) -> None:
+        for task, result in self.__dict__.pop("_late", []):
+            super().on_delegation(task, result)
+        super().shutdown()
+
+
+@mutant(kills="MP-DELEG-003", says="of what a delegation brought", report="A4")
+class ResultsAreOfTheChild(Delegating):
+    def on_delegation(
+        self, task: str, result: str, *, child_session_id: str = "", **kwargs: Any
+    ) -> None:
+        super().on_delegation(task, result)
+        if child_session_id:
+            with self._changing():
+                found = {**self._entries[-1], "id": uuid.uuid4().hex, "session": child_session_id}
+                self._entries.append(found)
+                self._save()

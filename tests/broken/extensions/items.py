@@ -185,3 +185,11 @@ class AnUnreadableStoreIsGone(Listing):
     def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
         answer = super().recall_items(request)
         return answer if answer["status"] == "ok" else {**answer, "status": "gone"}
+
+
+@mutant(kills="MP-ITEMS-006", says="amid a session", report="J4")
+class AnExportHasTheTimeOfItself(Private):
+    def export(self, scope: dict[str, Any]) -> dict[str, Any]:
+        now = dt.datetime.now(dt.UTC).isoformat()
+        items = super().export(scope)["items"]
+        return {"items": [i if "turn_id" in i else {**i, "created_at": now} for i in items]}

@@ -4,7 +4,7 @@ import datetime as dt
 import json
 from typing import Any, ClassVar
 
-from memproto.errors import Rejected
+from memproto.errors import Rejected, Unavailable
 from tests.broken.marks import mutant
 from tests.good.private import Private
 
@@ -329,3 +329,42 @@ class ABlockIsKeptForItsSession(Private):
 
     def system_prompt_block(self) -> str:
         return self.blocks[str(self._path), self._session]
+
+
+@mutant(kills="MP-PRIV-004", says="in the export of another user", report="E5")
+class WhoeverIsNamedIsTheUser(Private):
+    """The file is that of the user, so the user_id of a scope is not looked at when it exports."""
+
+    def export(self, scope: dict[str, Any]) -> dict[str, Any]:
+        return super().export({**scope, "user_id": self._user} if "user_id" in scope else scope)
+
+
+@mutant(kills="MP-PRIV-006", says="after forget() of another user", report="E5")
+class WhoeverIsNamedIsForgotten(Private):
+    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
+        return super().forget({**scope, "user_id": self._user} if "user_id" in scope else scope)
+
+
+@mutant(kills="MP-PRIV-003", says="in the export of everything", report="G8")
+class TheLastPageIsLeftOut(Private):
+    """A page is shown when it is full, and the first one in any case."""
+
+    def export(self, scope: dict[str, Any]) -> dict[str, Any]:
+        items = super().export(scope)["items"]
+        full = len(items) - len(items) % 20
+        return {"items": items[: full or 20]}
+
+
+@mutant(kills="MP-PRIV-002", says="after a scope that it refused", report="B9")
+class ARefusedScopeHoldsTheGate(Private):
+    """The gate of an instance is opened again where nothing was raised."""
+
+    _is_shut = False
+
+    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
+        if self._is_shut:
+            raise Unavailable("another forget() is under way")
+        self._is_shut = True
+        answer = super().forget(scope)
+        self._is_shut = False
+        return answer

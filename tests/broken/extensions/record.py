@@ -145,3 +145,16 @@ class ForgettingIsAMoment(Private):
             return found
         mark = dt.datetime.fromisoformat(self._mark.read_text("ascii"))
         return [entry for entry in found if dt.datetime.fromisoformat(entry["at"]) >= mark]
+
+
+@mutant(kills="MP-REC-001", says="another than the user wrote", report="E2")
+class ATurnBelongsToItsAuthor(Private):
+    def record(self, turn: dict[str, Any]) -> None:
+        author = turn.get("author", {}).get("id", self._user)
+        if author == self._user:
+            super().record(turn)
+            return
+        other = Private()
+        other.initialize(self._session, {"home": str(self._home), "user_id": author})
+        other.record(turn)
+        other.shutdown()

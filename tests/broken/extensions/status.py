@@ -63,3 +63,14 @@ class AnUnreadableStoreHasAStateOfItsOwn(Listing):
     def recall_status(self) -> dict[str, Any]:
         status = super().recall_status()
         return status if status["state"] == "ok" else {**status, "state": "gone"}
+
+
+@mutant(kills="MP-STATUS-005", says="that brought a stored text", report="L2")
+class OnceDownIsDownForGood(Listing):
+    _was: dict[str, Any] | None = None
+
+    def recall_status(self) -> dict[str, Any]:
+        status = self._was or super().recall_status()
+        if status["state"] == "down":
+            self._was = status
+        return status

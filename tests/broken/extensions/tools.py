@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.broken.marks import mutant
 from tests.good.journal import words
-from tests.good.tenants import Owned
+from tests.good.tenants import HermesTooledByUser, Owned
 from tests.good.tooled import HermesTooled, Tooled
 
 
@@ -230,3 +230,18 @@ class GivesItsToolsOnce(Tooled):
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         first, self.given = not self.given, True
         return self._schemas() if first else []
+
+
+@mutant(kills="MP-TOOL-016", says="tooled_search shows", report="E4")
+class TheSearchOfAPluginIsForAll(HermesTooledByUser):
+    """Recall has the filter by user, and the tool looks through every file."""
+
+    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
+        answer = super().handle_tool_call(tool_name, args, **kwargs)
+        if tool_name != "tooled_search" or "notes" not in (found := json.loads(answer)):
+            return answer
+        for journal in self.home.glob("*/journal.jsonl"):
+            other = Tooled()
+            other.initialize("", {"home": str(journal.parent)})
+            found["notes"] += json.loads(other.handle_tool_call(tool_name, args))["notes"]
+        return json.dumps(found)

@@ -212,3 +212,22 @@ class AnswersAreKeptForTheProcess(Journal):
     def _save(self) -> None:
         super()._save()
         self.answers.clear()
+
+
+@mutant(kills="MP-DATA-004", says="of tooled_forget about what is not there", report="G8")
+class AToolErrorHoldsTheGate(Tooled):
+    """A gate that a tool call shuts is opened where the call had nothing to complain of."""
+
+    _is_shut = False
+
+    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
+        answer = super().handle_tool_call(tool_name, args, **kwargs)
+        self._is_shut |= tool_name == "tooled_forget" and "there is no note" in answer
+        return answer
+
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if self._is_shut:
+            raise Unavailable("another write is under way")
+        super().on_memory_write(action, target, content, old_text)

@@ -596,3 +596,19 @@ class WhatAToolForgotIsNeverTakenAgain(Tooled):
         with self._gone.open("a", encoding="ascii") as file:
             file.writelines(map(digest, texts))
         return answer
+
+
+@mutant(kills="MP-WRITE-004", says="still brings", report="H1")
+class TheNewestThatFitsThePatternIsRemoved(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if action != "remove":
+            super().on_memory_write(action, target, content, old_text)
+            return
+        like = re.escape(old_text or "").replace("%", ".*").replace("_", ".")
+        with self._changing():
+            of_target = (e for e in reversed(self._entries) if e["kind"] == target)
+            found = next((e for e in of_target if re.search(like, e["text"])), None)
+            self._entries = [e for e in self._entries if e is not found]
+            self._save()
