@@ -55,7 +55,7 @@ def test_what_comes_out_is_the_same_without_folding(monkeypatch):
 
 
 def test_characters_of_earlier_texts_are_replaced_first_with_the_same_result(monkeypatch):
-    rng, marks = random.Random(12), "—–„“’ß→é①\u202e😀<&"
+    rng, marks = random.Random(12), "\u2014\u2013\u201e\u201c\u2019ß→é①\u202e😀<&"
     monkeypatch.setattr(folding, "most_short", 0)  # it counts texts, of which each is read twice
     folds = 0
     for _ in range(4_000):

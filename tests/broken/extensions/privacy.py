@@ -228,7 +228,12 @@ class ALateTurnIsOfTheSessionThatBroughtIt(Private):
         super().record({**turn, "session_id": self._session})
 
 
-@mutant(kills="MP-PRIV-005", says="of the session", report="G8")
+@mutant(
+    kills="MP-PRIV-005",
+    says="of the session",
+    report="G8",
+    also={"MP-PRIV-003": "an export looks for the session of a result where forget does"},
+)
 class AResultIsOfTheSessionOfItsSubagent(Private):
     def capabilities(self) -> dict[str, Any]:
         answer = super().capabilities()

@@ -134,7 +134,7 @@ class TheExtractionMeetsTheNewSession(Switching):
                 Journal.on_turn_complete(self, text, "")
 
 
-@mutant(kills="MP-SESS-009", says="is in session key", report="A4")
+@mutant(kills="MP-SESS-009", says="it is not recalled there", report="A4")
 class WritesStayInTheOldSession(Switching):
     def _enter(self, session_key: str) -> None:
         first = self._path

@@ -78,9 +78,7 @@ def ended():
 
 
 @pytest.mark.parametrize(("cores", "lanes"), [(1, None), (2, 3), (8, 3)])
-def test_a_fast_provider_gets_a_lane_more_than_two_processors(
-    tmp_path, monkeypatch, cores, lanes
-):
+def test_a_fast_provider_gets_a_lane_more_than_two_processors(tmp_path, monkeypatch, cores, lanes):
     monkeypatch.setattr(noise, "cores", lambda: cores)
     plan = crew(tmp_path, pace=FAST).prepare([FIRST, THIRD, FOURTH])
     assert (plan and plan.lanes) == lanes
