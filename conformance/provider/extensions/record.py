@@ -80,7 +80,10 @@ def a_turn_with_an_id_comes_back(run: Run) -> None:
 def _another_wrote_it(run: Run) -> None:
     """A turn belongs to the memory that it is handed to, whoever its author is."""
     key, facts = run.session_key(), run.facts.several(2)
-    authors = ({"id": f"{key}-otto", "name": "Otto"}, {"id": f"{key}-ida", "is_bot": False})
+    authors: tuple[dict[str, Any], ...] = (
+        {"id": f"{key}-otto", "name": "Otto"},
+        {"id": f"{key}-ida", "is_bot": False},
+    )
     with run.session(session=key) as subject:
         owed = [
             fact

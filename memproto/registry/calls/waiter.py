@@ -29,17 +29,23 @@ class OneWaiter(threading.Condition):
         self._bell = threading.Lock()
         self._bell.acquire()
         self._waiters: tuple[bool, ...] = ()  # the base has a queue of that name
-        self.acquire = self._lock.acquire
-        self.release = self._lock.release
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """As that of a lock; one thread may hold it several times."""
+        return self._lock.acquire(blocking, timeout)
+
+    def release(self) -> None:
+        """As that of a lock."""
+        self._lock.release()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Sleep until somebody notifies, or for `timeout` seconds; True if somebody did."""
         self._waiters = (True,) if self._bell.locked() else ()
-        self.release()
+        self._lock.release()
         try:
             return self._bell.acquire(timeout=-1 if timeout is None else max(0.0, timeout))
         finally:
-            self.acquire()
+            self._lock.acquire()
             self._waiters = ()
 
     def notify(self, n: int = 1) -> None:
