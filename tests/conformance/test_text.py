@@ -19,7 +19,7 @@ from memproto.testing.scenarios import characters as scripts
 from memproto.testing.scenarios import conversations
 from memproto.testing.wire import Wire
 from tests.good.journal import Journal
-from tests.kit_runs import outcomes, reported
+from tests.kit_runs import outcomes, reported, write
 
 pytestmark = pytest.mark.once
 
@@ -109,6 +109,32 @@ def test_recall_that_shows_the_beginnings_of_texts_has_lost_no_end(tmp_path):
     found = outcomes(report["reports"][0])
     # A text behind other words ends beyond the part that is shown: nobody can say that it is lost.
     assert [found[rule] for rule in rules] == ["pass", "untestable"]
+
+
+#: Loses one text by chance, and a letter of another one each time.
+TWO_LOSSES = """
+from tests.good.journal import Journal
+
+
+class Forgetful(Journal):
+    lost = False
+
+    def on_memory_write(self, action, target, content, old_text=None):
+        if content.endswith(" \\n") and not Forgetful.lost:
+            Forgetful.lost, content = True, content[:5]
+        elif content.endswith(" "):
+            content = content[:-2]
+        super().on_memory_write(action, target, content, old_text)
+"""
+
+
+def test_a_text_that_was_lost_once_hides_none_that_is_lost_each_time(tmp_path):
+    write(tmp_path, forgetful__py=TWO_LOSSES)
+    clause = "--memproto-clause=MP-TEXT-003"
+    (report,) = reported(tmp_path, "--memproto=forgetful:Forgetful", clause)["reports"]
+    (found,) = (row for row in report["results"] if row["id"] == "MP-TEXT-003")
+    assert found["outcome"] == "fail", found["reason"]
+    assert "of a text with one space at its end" in found["observed"]
 
 
 # -- what is said ----------------------------------------------------------------------------------
