@@ -202,6 +202,16 @@ class _Worded(_Lettered):
         return next(lacking, "")
 
 
+class _Edged(_Worded):
+    """A fact with a word at an end, beside a space; it is lost only where the rest is shown."""
+
+    __slots__ = ()
+
+    def is_in(self, recalled: object) -> bool:
+        """True too if the fact is not found at all: a space may keep a question from it."""
+        return not Fact.is_in(self, recalled) or not self.missing_in(recalled)
+
+
 _VERBATIM = Declared(
     "retention",
     "verbatim",
@@ -428,14 +438,14 @@ def _before_spaces(fact: Fact, characters: str) -> _Lettered:
     return dataclasses.replace(plain, text=f"{plain.text} \n")
 
 
-def _before_a_space(fact: Fact, word: str) -> _Worded:
+def _before_a_space(fact: Fact, word: str) -> _Edged:
     """The fact and a word at the very end, but for a space that is not owed."""
-    return _Worded(f"{fact.text} {word} ", fact.query, fact.name, word)
+    return _Edged(f"{fact.text} {word} ", fact.query, fact.name, word)
 
 
-def _behind_a_space(fact: Fact, word: str) -> _Worded:
+def _behind_a_space(fact: Fact, word: str) -> _Edged:
     """The fact behind a word with which the text begins, but for a space that is not owed."""
-    return _Worded(f" {word} {fact.text}", fact.query, fact.name, word)
+    return _Edged(f" {word} {fact.text}", fact.query, fact.name, word)
 
 
 # -- words at the ends of a text -------------------------------------------------------------------
