@@ -40,13 +40,12 @@ _SURROGATES = range(0xD800, 0xE000)
 #: The characters that were replaced last, by what, and their bytes: most texts hold the same few.
 #: To replace them, needed or not, and find that only ASCII remains, takes less than to look for all
 #: others. Two threads may each forget what the other one found; that costs time, and nothing else.
-_usual: tuple[tuple[str, str, int], ...] = ()
+_USUAL: list[tuple[str, str, int]] = []
 _MOST_USUAL = 8
 
 
 def folded(text: str) -> str | None:
     """The text with its characters as they are read, of equal length; None if it is not to be."""
-    global _usual  # noqa: PLW0603 - a memory of this function alone
     is_short = len(text) <= _SHORT and next(_short_texts) < most_short
     as_usual = _folded_as_usual(text)
     if as_usual is not None:
@@ -69,8 +68,8 @@ def folded(text: str) -> str | None:
         text = text.replace(character, fold)
     if text.isascii():
         found = [(*pair, len(pair[0].encode())) for pair in replaced]
-        kept = [row for row in _usual if row not in found]
-        _usual = (*found, *kept)[:_MOST_USUAL]
+        kept = [row for row in tuple(_USUAL) if row not in found]
+        _USUAL[:] = [*found, *kept][:_MOST_USUAL]
     return text
 
 
@@ -80,8 +79,9 @@ def _folded_as_usual(text: str) -> str | None:
 
     None if `folded` might give None for it: the same text gives the same, whatever came before it.
     """
+    usual = tuple(_USUAL)  # one look: another thread may replace them
     plain, others, replaced = text, 0, 0
-    for character, fold, size in _usual:
+    for character, fold, size in usual:
         if count := plain.count(character):
             plain = plain.replace(character, fold)
             others += count * size
@@ -95,7 +95,7 @@ def _folded_as_usual(text: str) -> str | None:
     most_ahead = 2 * _MOST_SHARE * _SHORT
     if others > most_ahead and len(text) > _SHORT:
         ahead = text[:_SHORT]
-        if sum(ahead.count(character) * size for character, _, size in _usual) > most_ahead:
+        if sum(ahead.count(character) * size for character, _, size in usual) > most_ahead:
             return None
     return plain
 

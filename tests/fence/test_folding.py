@@ -65,10 +65,10 @@ def test_characters_of_earlier_texts_are_replaced_first_with_the_same_result(mon
         warm = folding.folded(text)
         folds += warm is not None
         with monkeypatch.context() as anew:
-            anew.setattr(folding, "_usual", ())
+            anew.setattr(folding, "_USUAL", [])
             assert folding.folded(text) == warm, text
     assert 1_000 < folds < 4_000
-    assert 0 < len(folding._usual) <= folding._MOST_USUAL
+    assert 0 < len(folding._USUAL) <= folding._MOST_USUAL
 
 
 def test_a_text_that_begins_with_others_is_left_to_the_large_classes_each_time():

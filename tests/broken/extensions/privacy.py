@@ -229,10 +229,10 @@ class ALateTurnIsOfTheSessionThatBroughtIt(Private):
 
 
 @mutant(
-    kills="MP-PRIV-005",
-    says="of the session",
+    kills="MP-PRIV-003",
+    says="stored through delegation and recalled, in the export of the session",
     report="G8",
-    also={"MP-PRIV-003": "an export looks for the session of a result where forget does"},
+    also={"MP-PRIV-005": "forget looks for the session of a result where the export does"},
 )
 class AResultIsOfTheSessionOfItsSubagent(Private):
     def capabilities(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class RecallsOnTheLoop(AsyncMemoryProviderRegistry):
         return self._registry.enrich_turn(user_message, messages)
 
 
-@mutant(kills="MP-HOST-LOOP-002", says="while system_prompt_block works", report="C3")
+@mutant(kills="MP-HOST-LOOP-002", says="it stood still", report="C3")
 class AsksForThePromptOnTheLoop(AsyncMemoryProviderRegistry):
     async def system_prompt_block(self):
         return self._registry.system_prompt_block()
