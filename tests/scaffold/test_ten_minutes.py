@@ -124,6 +124,7 @@ def test_a_new_provider_conforms_and_its_own_tests_pass(harbour):
     assert missing(last, done.stdout) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.long
 def test_the_bug_of_the_page_is_red_as_it_shows(harbour):
     with_the_bug(harbour)
@@ -139,6 +140,7 @@ def test_the_bug_of_the_page_is_red_as_it_shows(harbour):
     assert "src/harbour/provider.py" in page.read_text("utf-8")
 
 
+@pytest.mark.nightly
 def test_the_first_fix_mends_two_rules_and_breaks_another_as_the_page_shows(harbour):
     with_the_first_fix(harbour)
     [area] = shown("pytest --memproto=harbour --memproto-clause=MP-TURN")
