@@ -284,9 +284,8 @@ def test_the_end_leaves_nothing_of_the_group_behind(started):
 def test_a_host_that_is_dropped_leaves_no_process(started):
     provider = servers.Wired()
     provider.start()
-    pid = pid_of(provider)
+    process = psutil.Process(pid_of(provider))  # before it may have ended
     del provider
-    process = psutil.Process(pid)
     assert process.wait(20) in (0, None)
 
 
