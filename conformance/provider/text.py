@@ -8,9 +8,9 @@ import locale
 import random
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from memproto.fence import build_memory_context_block
 from memproto.testing.clauses import Inconclusive, Lost, NotApplicable, Untestable, check
@@ -35,6 +35,9 @@ _STORES = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
 
 
 # -- conversations ---------------------------------------------------------------------------------
+
+
+_Odd = TypeVar("_Odd", bound=Fact)
 
 
 # Some dozens of recalls, of which each may take its 5 s.
@@ -121,10 +124,11 @@ def _keeps_scripts(run: Run, route: str) -> None:
         _judge_raised(run, failure)
     if lost:
         _plain_ones_come_back(run, route, len(owed))
-        letters = scripts_of[owed[lost[0]]]
-        _assert_lost_each_time(
-            run, route, lambda: _in_script(run.facts.new(), letters, whole=whole)
-        )
+        alike = {
+            fact: functools.partial(_in_script_anew, run, scripts_of[owed[fact]], whole=whole)
+            for fact in lost
+        }
+        missed = _lost_each_time(run, route, alike) or lost[0]
         run.violated(
             NotRecalled(
                 wanted=(
@@ -133,7 +137,7 @@ def _keeps_scripts(run: Run, route: str) -> None:
                     "where the locale encodes as ASCII"
                 ),
                 texts=tuple(fact.text for fact in lost),
-                subject=f"{lost[0].text!r} ({owed[lost[0]]})",
+                subject=f"{missed.text!r} ({owed[missed]})",
                 verb="was accepted there and did not come back",
             ),
             operation=_STORES[route],
@@ -144,6 +148,10 @@ def _in_script(fact: Fact, letters: str, *, whole: bool) -> Fact:
     """The fact with letters added to its name; they are looked for where texts stay whole."""
     name = f"{fact.name} {letters}"
     return Fact(fact.text.replace(fact.name, name), fact.query, name if whole else fact.name)
+
+
+def _in_script_anew(run: Run, letters: str, *, whole: bool) -> Fact:
+    return _in_script(run.facts.new(), letters, whole=whole)
 
 
 def _judge_raised(run: Run, failure: HookRaised) -> None:
@@ -258,19 +266,18 @@ def _keeps_characters(run: Run, route: str) -> bool:
     lost = losses.lost(run, accepted, home)
     if lost:
         _plain_ones_come_back(run, route, len(owed))
-    by_chance: list[Untestable] = []
-    for fact, (kind, make) in owed.items():
-        if fact in lost and not _is_shortened(run, route, fact):
-            letters = fact.characters
-            try:
-                _assert_lost_each_time(run, route, lambda: make(run.facts.new(), letters))  # noqa: B023 - called here
-            except Untestable as once:
-                by_chance.append(once)  # another one may be lost each time
-                continue
-            _judge_missing(run, route, fact, kind, home)
-    if by_chance:
-        raise by_chance[0]
+    alike = {
+        fact: functools.partial(_made_anew, run, make, fact.characters)
+        for fact, (_, make) in owed.items()
+        if fact in lost and not _is_shortened(run, route, fact)
+    }
+    if (missed := _lost_each_time(run, route, alike)) is not None:
+        _judge_missing(run, route, missed, owed[missed][0], home)
     return True
+
+
+def _made_anew(run: Run, make: Callable[[Fact, str], _Lettered], characters: str) -> _Lettered:
+    return make(run.facts.new(), characters)
 
 
 def _is_shortened(run: Run, route: str, fact: _Lettered) -> bool:
@@ -395,17 +402,14 @@ def _keeps_its_own_lines(run: Run, route: str) -> None:
     if plain in lost or plain not in accepted:
         # Recall shows the beginning of a text, or the store takes no lines.
         return
-    by_chance: list[Untestable] = []
-    for fact, line in owed.items():
-        if fact in lost:
-            try:
-                _assert_lost_each_time(run, route, lambda: _behind(run.facts.new(), line))  # noqa: B023 - called here
-            except Untestable as once:
-                by_chance.append(once)
-                continue
-            _judge_missing(run, route, fact, f"a text behind {line!r}, a line of its file", home)
-    if by_chance:
-        raise by_chance[0]
+    alike = {
+        fact: functools.partial(_made_anew, run, _behind, line)
+        for fact, line in owed.items()
+        if fact in lost
+    }
+    if (missed := _lost_each_time(run, route, alike)) is not None:
+        kind = f"a text behind {owed[missed]!r}, a line of its file"
+        _judge_missing(run, route, missed, kind, home)
 
 
 def _heading(chars: int) -> str:
@@ -536,6 +540,27 @@ def _plain_ones_come_back(run: Run, route: str, count: int) -> None:
         accepted = [fact for fact in facts if _is_taken(subject, fact, route)]
     if not accepted or losses.lost(run, accepted, home):
         raise Lost(f"of {count} plain facts stored through {route} not all came back either")
+
+
+def _lost_each_time(run: Run, route: str, alike: Mapping[_Odd, Callable[[], Fact]]) -> _Odd | None:
+    """
+    The first of some lost facts whose like is lost each time; None if there are no facts.
+
+    Raises:
+        Untestable: Each of them was lost by chance.
+
+    """
+    by_chance: Untestable | None = None
+    for fact, make in alike.items():
+        try:
+            _assert_lost_each_time(run, route, make)
+        except Untestable as once:
+            by_chance = by_chance or once
+        else:
+            return fact
+    if by_chance is not None:
+        raise by_chance
+    return None
 
 
 def _assert_lost_each_time(run: Run, route: str, make: Callable[[], Fact]) -> None:

@@ -82,13 +82,16 @@ def _folded_as_usual(text: str) -> str | None:
     usual = tuple(_USUAL)  # one look: another thread may replace them
     plain, others, replaced = text, 0, 0
     for character, fold, size in usual:
-        if count := plain.count(character):
+        if character in plain:  # to count takes several times as long, and most are not there
+            others += plain.count(character) * size
             plain = plain.replace(character, fold)
-            others += count * size
             replaced += 1
             if plain.isascii():
                 break
-    if not plain.isascii() or replaced > _MOST_REPLACED:
+    if not plain.isascii():
+        del _USUAL[-1:]  # a process whose texts keep others comes to look for none in vain
+        return None
+    if replaced > _MOST_REPLACED:
         return None
     if others > max(_FEW_BYTES, _MOST_SHARE * len(text)):
         return None

@@ -57,18 +57,21 @@ def test_what_comes_out_is_the_same_without_folding(monkeypatch):
 def test_characters_of_earlier_texts_are_replaced_first_with_the_same_result(monkeypatch):
     rng, marks = random.Random(12), "\u2014\u2013\u201e\u201c\u2019ß→é①\u202e😀<&"
     monkeypatch.setattr(folding, "most_short", 0)  # it counts texts, of which each is read twice
-    folds = 0
+    folds = quick = 0
     for _ in range(4_000):
-        some = rng.sample(marks, rng.randrange(1, 9))
+        drawn = marks[: rng.choice((5, len(marks)))]  # the first five are read as ASCII
+        some = rng.sample(drawn, rng.randrange(1, 6))
         words = ["six ", "[x] ", "seven ", "The ferry leaves. "] * rng.choice((1, 4, 16))
         text = "".join(rng.choice([*words, *some]) for _ in range(rng.choice((9, 90, 900))))
+        quick += bool(folding._USUAL) and folding._folded_as_usual(text) is not None
         warm = folding.folded(text)
         folds += warm is not None
         with monkeypatch.context() as anew:
             anew.setattr(folding, "_USUAL", [])
             assert folding.folded(text) == warm, text
     assert 1_000 < folds < 4_000
-    assert 0 < len(folding._USUAL) <= folding._MOST_USUAL
+    assert quick > 100
+    assert len(folding._USUAL) <= folding._MOST_USUAL
 
 
 def test_a_text_that_begins_with_others_is_left_to_the_large_classes_each_time():
@@ -78,3 +81,11 @@ def test_a_text_that_begins_with_others_is_left_to_the_large_classes_each_time()
         "one -",
         None,
     ]
+
+
+def test_texts_that_keep_other_characters_are_not_searched_for_the_usual_ones_for_long():
+    assert folding.folded("one —") == "one -"
+    assert folding._USUAL
+    for _ in range(folding._MOST_USUAL):
+        assert folding.folded("one — and → two") == "one - and → two"
+    assert not folding._USUAL

@@ -138,7 +138,7 @@ def _after_a_lock(run: Run) -> bool:
     facts = run.facts.several(2)
     told = conversations.talk(*facts)
     with run.session() as subject:
-        if _behind_a_lock(run, subject, stored, told):
+        if not _is_refused_behind_a_lock(run, subject, stored, told):
             return False
         if not run.wait_until(lambda: _stored(subject, told, 2), store_faults.AGAIN_S):
             # A store that does not work again is for MP-STORE-003.
@@ -147,8 +147,10 @@ def _after_a_lock(run: Run) -> bool:
     return True
 
 
-def _behind_a_lock(run: Run, subject: Subject, stored: list[Fact], told: Messages) -> bool:
-    """True unless a compression is refused while the files of the store are locked for a while."""
+def _is_refused_behind_a_lock(
+    run: Run, subject: Subject, stored: list[Fact], told: Messages
+) -> bool:
+    """True if a compression is refused while another process locks the files of the store."""
     said: list[bool] = []
     try:
         with store_faults.held(run, stored):
@@ -156,9 +158,9 @@ def _behind_a_lock(run: Run, subject: Subject, stored: list[Fact], told: Message
             waiting.start()
             waiting.join(_LOCKED_S)
     except NotApplicable:
-        return True
+        return False
     waiting.join()
-    return said != [False]
+    return said == [False]
 
 
 def _after_too_much(run: Run) -> bool:

@@ -97,14 +97,12 @@ def _stays(run: Run, boundary: Boundary) -> bool:
     except tenants.Refused:
         return False
     reader = Reader(run)
-    if reader.lacks(owner, [mine]):
-        if boundary == "session":
-            _stays_with_the_parent(run, reader)
-        return False
-    _knows_nothing(run, reader, guest, owner, mine)
+    is_recalled = not reader.lacks(owner, [mine])
+    if is_recalled:
+        _knows_nothing(run, reader, guest, owner, mine)
     if boundary == "session":
         _stays_with_the_parent(run, reader)
-    return True
+    return is_recalled
 
 
 def _stays_with_the_parent(run: Run, reader: Reader) -> None:
