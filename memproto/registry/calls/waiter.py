@@ -13,10 +13,10 @@ import threading
 # that what `notify` saw held is still held.
 class OneWaiter(threading.Condition):
     """
-    A `threading.Condition` with a plain lock, for which at most one thread waits at a time.
+    A `threading.Condition` for which at most one thread waits at a time, and holds it once then.
 
-    A thread that holds it and takes it again hangs.
-    A clock of the host may do with it what it may do with any condition.
+    Any thread may hold it, several times if it likes. A clock of the host may do with it what it
+    may do with any condition.
 
     Attributes:
         lock: Held by whoever holds the condition, and the other way round.
