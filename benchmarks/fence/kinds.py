@@ -4,7 +4,8 @@ The cost of sanitizing real files, beside a shipped fence in the same run, by ki
     python benchmarks/fence/kinds.py [--files 150] [--against WHEEL] DIRECTORY ...
 
 Reads .md, .rst and .py files below, each content once, and takes a sample that is the same in each
-run. The peer is hermes-agent's `sanitize_context`. With `--against` the `sanitize_context` of
+run. The row `all` of a suffix is the median if each kind has as many files as were found. The peer
+is hermes-agent's `sanitize_context`. With `--against` the `sanitize_context` of
 another wheel of memproto is timed as well, and its output is compared. Times are processor time,
 the least of 5 interleaved rounds; a ratio is that of one file.
 """
@@ -56,6 +57,16 @@ def timed(fences: list[Fence], text: str) -> list[float]:
     return least
 
 
+def weighted_median(found: list[tuple[float, float]]) -> float:
+    """The median of numbers that have a weight each."""
+    half, reached = sum(weight for _, weight in found) / 2, 0.0
+    for number, weight in sorted(found):
+        reached += weight
+        if reached >= half:
+            return number
+    return math.nan
+
+
 def former(wheel: Path, folder: str) -> Fence:
     """The fence of another wheel, under the names of this one only while it is imported."""
     zipfile.ZipFile(wheel).extractall(folder)
@@ -97,6 +108,7 @@ def main() -> None:
         for path, text in texts(args.directories):
             if 200 <= len(text) <= 500_000:
                 by_kind.setdefault(kind(path, text), []).append((path, text))
+        of_suffix: dict[str, list[tuple[float, float]]] = {}
         print(f"{'kind':28}{'files':>6}{'median':>8}{'p90':>7}{'worst':>7}{'was':>7}{'differ':>8}")
         for name, found in sorted(by_kind.items()):
             found.sort(key=lambda one: hashlib.sha256(one[1].encode()).digest())
@@ -108,12 +120,17 @@ def main() -> None:
                 before += [one / theirs for one in old]
                 differ += bool(old) and fences[1](text) != fences[2](text)
             ratios.sort()
+            weight = len(found) / len(ratios)
+            of_suffix.setdefault(name.split()[0], []).extend((one, weight) for one in ratios)
             was = statistics.median(before) if before else math.nan
             print(
                 f"{name:28}{len(ratios):6}{statistics.median(ratios):8.2f}"
                 f"{ratios[len(ratios) * 9 // 10]:7.2f}{ratios[-1]:7.2f}"
                 f"{was:7.2f}{differ:8}  {worst[1].name}"
             )
+        for suffix, found in of_suffix.items():
+            number = sum(len(files) for name, files in by_kind.items() if name.startswith(suffix))
+            print(f"{suffix + ' all':28}{number:6}{weighted_median(found):8.2f}")
     for name, text in (("ASCII", "a < b & c"), ("other", "« café » < b")):
         print(f"first call, {name}: {first_call(text):.1f} ms")
 

@@ -3,7 +3,15 @@
 from contextlib import AbstractContextManager
 
 from memproto.testing.clauses import Untestable, check
-from memproto.testing.evidence import Died, Differs, Evidence, Late, NotRecalled, Recalled
+from memproto.testing.evidence import (
+    Died,
+    Differs,
+    Evidence,
+    Late,
+    NotRecalled,
+    Recalled,
+    Repeated,
+)
 from memproto.testing.facts import Fact
 from memproto.testing.lifetimes import changes, store_faults, store_files
 from memproto.testing.lifetimes.changes import Change
@@ -55,13 +63,14 @@ def recall_does_not_wait_for_a_lock(run: Run) -> None:
 def what_a_locked_store_accepts_is_not_lost(run: Run) -> None:
     seen = store_faults.locked(run)
     with store_files.still_opens(run, f"after writes {_HELD}"):
-        if not _lost_behind_the_lock(run, seen):
+        if not (_lost_behind_the_lock(run, seen) or _repeated_behind_the_lock(run, seen)):
             return
         # MP-PROC-007 is about texts that hosts lose of one another which store at the same time.
         alone = store_faults.locked_in_turn(run) if seen.others else seen
         _is_kept(run, alone, alone.accepted(1), _ACCEPTED.format(_HELD))
         for other in alone.others:
             _are_made(run, other, other.changes(1), _ACCEPTED.format(_HELD))
+        _are_stored_once(run, alone)
 
 
 def _lost_behind_the_lock(run: Run, seen: Seen) -> bool:
@@ -69,6 +78,48 @@ def _lost_behind_the_lock(run: Run, seen: Seen) -> bool:
     return bool(losses.lost(run, seen.accepted(1))) or any(
         _unmade(run, other, other.changes(1)) for other in seen.others
     )
+
+
+def _repeated_behind_the_lock(run: Run, seen: Seen) -> list[tuple[Seen, Fact, int, int]]:
+    """Texts that are shown or counted more often than one that was stored before the lock."""
+    if run.declared("retention", "verbatim") != "verbatim":
+        # Such a recall does not show how often a text is stored.
+        return []
+    found = []
+    for one in (seen, *seen.others):
+        before, behind = _stored_in_turn(one)
+        usual = max((losses.count(run, fact) for fact in before), default=0)
+        often = [(fact, losses.count(run, fact)) for fact in behind if usual]
+        found += [(one, fact, times, usual) for fact, times in often if times > usual]
+    return found
+
+
+def _stored_in_turn(seen: Seen) -> tuple[list[Fact], list[Fact]]:
+    """The texts that a host stored in the first round, and in the second."""
+    first, second = (
+        [change.new for name, change in seen.changes(n) if change.new and seen.is_done(name)]
+        for n in (0, 1)
+    )
+    return [*seen.accepted(0), *first], [*seen.accepted(1), *second]
+
+
+def _are_stored_once(run: Run, seen: Seen) -> None:
+    """A call that returned has stored its text as often as one with a store that is well."""
+    for one, fact, times, usual in _repeated_behind_the_lock(run, seen):
+        if not store_faults.fails_anyway(run, one, lambda w: _repeated_behind_the_lock(run, w)):
+            expected = f"text that is accepted {_HELD} is stored once"
+            run.violated(
+                Repeated(
+                    wanted=expected,
+                    text=fact.text,
+                    times=times,
+                    usual=usual,
+                    unit="-fold",
+                    lead="shown ",
+                    tail=f", and one that was stored before the lock {usual}-fold",
+                ),
+                operation=store_files.storing(run),
+            )
 
 
 def _is_kept(run: Run, seen: Seen, facts: list[Fact], expected: str, how: str = "") -> None:

@@ -10,6 +10,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from concurrent import futures
 from typing import Any
 
 from memproto.errors import Unavailable
@@ -84,6 +85,30 @@ class LogsThatItsRemovalIsLocked(Ledger):
             if action != "remove" or "locked" not in str(error):
                 raise
             _LOG.warning("not removed: %s", error)
+
+
+@mutant(kills="MP-STORE-002", says="shown 4-fold", report="C1", scale=0.2)
+class TakesAWaitForALoss(Ledger):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        told = user_message, assistant_response
+        with futures.ThreadPoolExecutor(1) as pool:
+            first = pool.submit(super().on_turn_complete, *told)
+            if futures.wait([first], 0.2).not_done:
+                super().on_turn_complete(*told)
+        first.result()
+
+
+@mutant(kills="MP-STORE-002", says="shown 2-fold", report="C1", scale=0.2)
+class TakesAWaitOfAWriteForALoss(Ledger):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        told = action, target, content, old_text
+        with futures.ThreadPoolExecutor(1) as pool:
+            first = pool.submit(super().on_memory_write, *told)
+            if futures.wait([first], 0.2).not_done and action == "add":
+                super().on_memory_write(*told)
+        first.result()
 
 
 @mutant(kills="MP-STORE-003", says="a replace in memory", report="C1", scale=0.2)
