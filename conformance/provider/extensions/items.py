@@ -1,6 +1,7 @@
 """Chapter 76: recall as a list of items."""
 
 import contextlib
+import dataclasses
 import datetime as dt
 import json
 from collections.abc import Iterator
@@ -466,6 +467,53 @@ def _judge_time(
             operation=operation,
         )
     return True
+
+
+@check("MP-ITEMS-009", extension="items", routes=routes.ROUTES)
+def an_item_has_the_scope_of_its_storing(run: Run) -> None:
+    apart = set(run.declared("isolates", []))
+    if "session" in apart:
+        raise NotApplicable("`isolates` names session: no other session sees the item")
+    user = str(run.config()["user_id"])
+    writer = tenants.of(run, "user", user)
+    readers = [writer] if "user" in apart else [writer, tenants.of(run, "user", f"{user}-otto")]
+    with writer.opened(run) as subject:
+        facts = _plant_each(run, subject)
+    scoped = 0
+    for reader in (dataclasses.replace(one, session=run.session_key()) for one in readers):
+        with reader.opened(run) as subject:
+            shown = [("items", item) for fact in facts for item in _bringing(run, subject, fact)]
+            if entries.served(run, "privacy"):
+                every = entries.exported(subject, {}) or []
+                exported = [item for fact in facts for item in entries.of_fact(every, fact)]
+                shown += [("export", item) for item in exported]
+        scoped += sum(_judge_scope(run, item, by, writer, reader) for by, item in shown)
+    if not scoped:
+        raise NotApplicable("no item has a scope")
+
+
+def _bringing(run: Run, subject: Subject, fact: Fact) -> list[dict[str, Any]]:
+    return entries.of_fact(_items_of(run, subject, fact), fact)
+
+
+def _judge_scope(
+    run: Run, item: dict[str, Any], operation: str, writer: Tenant, reader: Tenant
+) -> bool:
+    scope = item.get("scope") or {}
+    stored = {"session_id": writer.session, "user_id": writer.config["user_id"]}
+    asking = {"session_id": reader.session, "user_id": reader.config["user_id"]}
+    for key, now in asking.items():
+        if scope.get(key) == now != stored[key]:
+            run.violated(
+                Returned(
+                    wanted=f"the {key} with which it was stored, {stored[key]!r}, or none",
+                    hook=run.hook(operation),
+                    value=repr(now),
+                    lead=f"{run.hook(operation)} gives {item['text']!r} that of who asks, ",
+                ),
+                operation=operation,
+            )
+    return any(scope.get(key) is not None for key in asking)
 
 
 @check("MP-ITEMS-007", extension="items", routes=routes.ROUTES)

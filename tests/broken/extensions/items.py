@@ -193,3 +193,32 @@ class AnExportHasTheTimeOfItself(Private):
         now = dt.datetime.now(dt.UTC).isoformat()
         items = super().export(scope)["items"]
         return {"items": [i if "turn_id" in i else {**i, "created_at": now} for i in items]}
+
+
+@mutant(kills="MP-ITEMS-009", says="session_id", report="E4")
+class AScopeIsOfTheSessionThatAsks(Private):
+    def _item(self, entry: dict[str, Any]) -> dict[str, Any]:
+        scope = {"user_id": self._user, "session_id": self._session}
+        return {**super()._item(entry), "scope": scope}
+
+
+@mutant(kills="MP-ITEMS-009", says="user_id", report="E4")
+class AScopeIsOfTheUserWhoAsks(Listing):
+    user = ""
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        self.user = config.get("user_id", "")
+        super().initialize(session_key, config)
+
+    def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
+        answer = super().recall_items(request)
+        items = [{**item, "scope": {"user_id": self.user}} for item in answer["items"]]
+        return {**answer, "items": items}
+
+
+@mutant(kills="MP-ITEMS-009", says="export", report="E4")
+class AScopeOfAnExportIsOfTheSessionThatAsks(Private):
+    def export(self, scope: dict[str, Any]) -> dict[str, Any]:
+        now = {"user_id": self._user, "session_id": self._session}
+        items = super().export(scope)["items"]
+        return {"items": [{**item, "scope": now} for item in items]}
