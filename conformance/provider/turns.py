@@ -95,13 +95,16 @@ def _behind_each_break(run: Run) -> None:
 def _lost_behind_a_break(run: Run) -> tuple[str, Fact] | None:
     """The break behind which an accepted turn is lost, and its fact; None if each is there."""
     home, old, owed = run.own_home("breaks"), tenants.Tenant("", run.session_key()), {}
+    told = list[Fact]()
     with run.session(home, old.session) as subject:
         for what, goes_on in _breaks(run, old).items():
             before, fact = run.facts.several(2)
             if _taken(subject, before.text):
-                goes_on(subject, switches.transcript([before]))
+                told.append(before)
+                goes_on(subject, switches.transcript(told))
                 if _taken(subject, fact.text):
                     owed[fact] = what
+                    told.append(fact)
         # The last turn of a session has a rule of its own, MP-TURN-003.
         _taken(subject, _GOODBYE[0])
     lost = losses.lost(run, list(owed), home)

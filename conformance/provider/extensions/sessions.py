@@ -2,8 +2,8 @@
 
 import copy
 import itertools
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.conditions import Declared, DeclaredFor
@@ -429,17 +429,38 @@ def what_comes_after_is_in_the_new_session(run: Run) -> None:
         *((switches.BRANCH, branch), (switches.COMPRESSED, follower)),
     )
     for route in _routes_apart(run, "after", sight):
-        left, told = one, list[tuple[Switch, Tenant, Tenant, Fact]]()
-        with one.opened(run) as subject:
-            for kind, entered in ways:
-                told.append((kind, left, entered, run.facts.new()))
-                switches.go(run, subject, left, entered, kind)
-                run.plant(subject, told[-1][3], route)
-                left = entered
-        for kind, left, entered, fact in told:
+        told = _told_on_the_way(run, one, ways, route)
+        for number, (kind, left, entered, fact) in enumerate(told):
+            if sight.has(entered, fact) and not sight.has(left, fact):
+                continue
+            # A later switch that moves or loses it breaks the rules on what was before a switch.
+            *_, last = _told_on_the_way(run, one, ways[: number + 1], route)
             hook = run.hook(routes.OPERATIONS[route])
-            by = f"{fact.text!r}, accepted by {hook} after a switch to {kind.called}"
-            _is_in_the_new_one(run, sight, by, (left, entered), fact)
+            by = f"{last.fact.text!r}, accepted by {hook} after a switch to {kind.called}"
+            _is_in_the_new_one(run, sight, by, (left, entered), last.fact)
+
+
+class _Told(NamedTuple):
+    """A text that was accepted behind a switch."""
+
+    kind: Switch
+    left: Tenant
+    entered: Tenant
+    fact: Fact
+
+
+def _told_on_the_way(
+    run: Run, first: Tenant, ways: Sequence[tuple[Switch, Tenant]], route: str
+) -> list[_Told]:
+    """Go from session to session on one instance, with a text behind each switch."""
+    left, told = first, list[_Told]()
+    with first.opened(run) as subject:
+        for kind, entered in ways:
+            told.append(_Told(kind, left, entered, run.facts.new()))
+            switches.go(run, subject, left, entered, kind)
+            run.plant(subject, told[-1].fact, route)
+            left = entered
+    return told
 
 
 def _is_in_the_new_one(
