@@ -387,7 +387,8 @@ class TakesOneOfTwoBytesForACharacter(MemoryProviderRegistry):
 
 class _LineByLine(Fence):
     def sanitize_context(self, text):
-        return "\\\n".join(map(fence.sanitize_context, text.split("\\\n")))
+        lines = text.split("\\\n") if isinstance(text, str) else [text]
+        return "\\\n".join(map(fence.sanitize_context, lines))
 
 
 @mutant(kills="MP-HOST-FENCE-009", says="decoded from", report="F3")
