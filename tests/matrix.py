@@ -47,6 +47,7 @@ GOOD = (
     "tests.good.tooled:Tooled",
     "tests.good.tenants:Owned",
     "tests.good.tenants:HermesTooledByUser",
+    "tests.good.tenants:HermesPromptedByUser",
     "tests.good.configured:Configured",
     "tests.good.telling:Telling",
     "tests.good.telling:Keeping",

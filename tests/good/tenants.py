@@ -63,3 +63,18 @@ class HermesTooledByUser(HermesTooled):
         self.home = Path(kwargs["hermes_home"])
         place = str(self.home / digest(kwargs.get("user_id")))
         super().initialize(session_id, **{**kwargs, "hermes_home": place})
+
+
+class HermesPromptedByUser(HermesTooledByUser):
+    """The same with a block of the newest entries of its user."""
+
+    _block = ""
+
+    def initialize(self, session_id: str, **kwargs: Any) -> None:
+        super().initialize(session_id, **kwargs)
+        newest = [entry["text"][:200] for entry in self.notes.entries()[-5:]]
+        self._block = "\n- ".join(["You keep notes. The newest:", *newest]) if newest else ""
+
+    def system_prompt_block(self) -> str:
+        """The snapshot that `initialize` took."""
+        return self._block

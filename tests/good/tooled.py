@@ -79,6 +79,10 @@ class Tooled(Journal):
             "tooled_forget": self._forget,
         }
 
+    def entries(self) -> list[dict[str, Any]]:
+        """All that is stored, the oldest first."""
+        return self._load()
+
     def _fit(self, tool_name: str, args: dict[str, Any]) -> None:
         schemas = {schema["name"]: schema["parameters"] for schema in self._schemas()}
         if tool_name not in schemas:

@@ -12,7 +12,8 @@ from memproto.testing.instruments.walltime import wall_clock
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
-from memproto.testing.scenarios import texts
+from memproto.testing.scenarios import tenants, texts
+from memproto.testing.scenarios.tenants import Reader
 from memproto.testing.wire import show
 
 #: Characters that the specification allows.
@@ -173,6 +174,40 @@ def homes_do_not_meet_in_the_block(run: Run) -> None:
                     by=run.hook("prompt"),
                     lead="it holds ",
                     tail=", which was stored below another one",
+                )
+            )
+
+
+@check("MP-PROMPT-007", extension="prompt", routes=routes.ROUTES)
+def users_do_not_meet_in_the_block(run: Run) -> None:
+    owner, guest = tenants.pair(run, "user", "-prompt")
+    planted = {route: run.facts.new() for route in filter(run.serves, routes.ROUTES)}
+    with owner.opened(run) as subject:
+        for route, fact in planted.items():
+            run.plant(subject, fact, route)
+    run.settle()
+    reader = Reader(run)
+    with owner.opened(run) as again:
+        block = _block(run, again)
+        shown = [fact for fact in planted.values() if fact.is_in(block)]
+        shown = [fact for fact in shown if reader.sees(again, fact)]
+    with guest.opened(run) as other:
+        block = _block(run, other)
+        # A memory of all users may be shown to each of them.
+        kept = [fact for fact in shown if not reader.finds(other, fact)]
+    if not kept:
+        raise NotApplicable("the block shows nothing that recall keeps for one user")
+    for fact in kept:
+        if fact.is_in(block):
+            run.violated(
+                Recalled(
+                    wanted=f"a block for {guest.called} with nothing of {owner.called}",
+                    texts=(fact.text,),
+                    by=run.hook("prompt"),
+                    of_whom=owner.called,
+                    to_whom=guest.called,
+                    lead="it holds ",
+                    tail=f", which {run.hook('recall')} brings for {owner.called} alone",
                 )
             )
 

@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 from tests.broken.marks import mutant
 from tests.good.plugged import Plugged
 from tests.good.telling import Telling
+from tests.good.tenants import HermesPromptedByUser
+from tests.good.tooled import Tooled
 
 
 @mutant(kills="MP-PROMPT-001", says="None", report="J1")
@@ -62,3 +64,23 @@ class TheBlockCounts(Plugged):
 class TheBlockTellsTheHour(Plugged):
     def system_prompt_block(self) -> str:
         return f"It is past {time.strftime('%H')} o'clock."
+
+
+@mutant(kills="MP-PROMPT-007", says="it holds", report="E4")
+class TheBlockOfAPluginIsOfTheProcess(HermesPromptedByUser):
+    _blocks: ClassVar[dict[str, str]] = {}
+
+    def initialize(self, session_id: str, **kwargs: Any) -> None:
+        super().initialize(session_id, **kwargs)
+        self._block = self._blocks.get(str(self.home), "") or self._block
+        self._blocks[str(self.home)] = self._block
+
+
+@mutant(kills="MP-PROMPT-007", says="it holds", report="E4")
+class TheBlockOfAPluginIsOfTheHome(HermesPromptedByUser):
+    def initialize(self, session_id: str, **kwargs: Any) -> None:
+        super().initialize(session_id, **kwargs)
+        for journal in self.home.glob("*/journal.jsonl"):
+            other = Tooled()
+            other.initialize("", {"home": str(journal.parent)})
+            self._block += "".join(f"\n- {entry['text'][:200]}" for entry in other.entries()[-5:])
