@@ -282,6 +282,10 @@ class KeepsItsStoreInItsClass(Journal):
 class EachInstanceSavesItsPictureAtExit(Journal):
     """The first one saves last, and knows nothing of the sessions after it."""
 
+    def capabilities(self) -> dict[str, Any]:
+        # Of two processes that save at their end one loses what the other has stored.
+        return {**super().capabilities(), "single_writer": True}
+
     def shutdown(self) -> None:
         if self._path is not None and self._path.exists():
             atexit.register(self._put_back, self._path, self._path.read_bytes())
