@@ -1,9 +1,9 @@
 """
 The kill matrix: every broken provider and host against the kit, and what turned red.
 
-`python -P tests/matrix.py [--only AREA] [--full]` prints one line for each of them and exits 1 when
-one is not exact. A row is exact when the ids that failed or warned are those that the mutant names
-and no others, and the check saw the fault that the mutant is about.
+`python -P tests/matrix.py [--only AREA] [--full] [--shard I/N]` prints one line for each of them
+and exits 1 if one is not exact. A row is exact if the ids that failed or warned are those that the
+mutant names and no others, and the check saw the fault that the mutant is about.
 """
 
 import argparse
@@ -29,7 +29,8 @@ if str(ROOT) not in sys.path:
     # Behind the installed package: `memproto` is not to come from the checkout.
     sys.path.append(str(ROOT))
 
-from tests.broken.marks import Mutant, load_all  # noqa: E402 - needs the path above
+from tests import shards  # noqa: E402 - needs the path above
+from tests.broken.marks import Mutant, load_all  # noqa: E402 - as above
 
 #: Extent to which a mutant is judged; see `row`.
 Reach = Literal["named", "near", "all"]
@@ -310,15 +311,19 @@ def main(arguments: list[str] | None = None) -> int:
     mutants = load_all()
     wanted = [m.target for m in mutants.values() if _is_asked_for(m, asked.only)]
     good = list(GOOD) if not asked.only else []
-    faults = shelf_faults(mutants) if not asked.only else []
-    rows = []
-    for done in _rows([*good, *wanted], "all" if asked.full else "near"):
+    targets = shards.shard([*good, *wanted], *asked.shard)
+    is_whole = not asked.only and targets == [*good, *wanted]
+    faults = shelf_faults(mutants) if is_whole else []
+    rows, began = [], time.monotonic()
+    for done in _rows(targets, "all" if asked.full else "near"):
         rows.append(done)
         print(done, flush=True)  # noqa: T201 - the matrix is what this command prints
     bad = sum(1 for item in rows if item.faults)
     sets = kill_sets(rows)
-    faults += twins(sets)
-    told = f"{len(rows)} rows, {bad} not exact; {len(sets)} kill sets, {len(twins(sets))} alike"
+    alike = twins(sets) if is_whole else []
+    faults += alike
+    told = f"{len(rows)} rows, {bad} not exact; {len(sets)} kill sets, {len(alike)} alike"
+    told += f"; {time.monotonic() - began:.0f} s"
     print("\n".join([*faults, told]))  # noqa: T201 - as above
     return 1 if bad or faults or not rows else 0
 
@@ -338,6 +343,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.matrix", description=__doc__)
     parser.add_argument("--only", default="", metavar="AREA", help="an area, or a part of a name")
     parser.add_argument("--full", action="store_true", help="all requirements for each mutant")
+    parser.add_argument("--shard", type=shards.named, default=(1, 1), metavar="I/N", help="a part")
     return parser
 
 

@@ -19,6 +19,7 @@ if str(ROOT) not in sys.path:
     # Behind the installed package: `memproto` is not to come from the checkout.
     sys.path.append(str(ROOT))
 
+from tests import shards  # noqa: E402 - needs the path above
 from tests.mutation import figures, sampling, survivors  # noqa: E402 - needs the path above
 from tests.mutation.bench import Bench, NotGood  # noqa: E402
 from tests.mutation.book import Book, Clock  # noqa: E402
@@ -32,7 +33,7 @@ def _drawn(subject: Subject, asked: argparse.Namespace) -> list[Change]:
     if asked.changed:
         only = sampling.of_changed_lines(changes(subject), asked.changed)
     found = sampling.sample(subject, asked.sample, asked.seed, only=only)
-    return sampling.shard(found, *asked.shard)
+    return shards.shard(found, *asked.shard)
 
 
 def _judged(subject: Subject, asked: argparse.Namespace, clock: Clock) -> int:
@@ -73,14 +74,6 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-def _shard(text: str) -> tuple[int, int]:
-    number, _, count = text.partition("/")
-    found = int(number), int(count)
-    if not 1 <= found[0] <= found[1]:
-        raise ValueError(text)
-    return found
-
-
 def parser() -> argparse.ArgumentParser:
     """The words of the command."""
     made = argparse.ArgumentParser(
@@ -89,7 +82,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("subjects", nargs="*", default=[], help=f"of: {', '.join(SUBJECTS)}")
     made.add_argument("--sample", type=int, default=0, help="most changes of a subject; 0 for all")
     made.add_argument("--seed", type=int, default=0, help="seed of the sample")
-    made.add_argument("--shard", type=_shard, default=(1, 1), metavar="I/N", help="part of it")
+    made.add_argument(
+        "--shard", type=shards.named, default=(1, 1), metavar="I/N", help="part of it"
+    )
     made.add_argument("--changed", default="", metavar="REF", help="only lines that differ from it")
     made.add_argument("--again", action="store_true", help="judge survivors anew")
     made.add_argument("--report", action="store_true", help="judge nothing, print what is known")

@@ -1,9 +1,9 @@
-"""The changes that are judged: a seeded sample, a shard of it, or those of changed lines."""
+"""The changes that are judged: a seeded sample, or those of changed lines."""
 
 import random
 import re
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from tests.mutation.changes import Change, changes, distinct
@@ -28,11 +28,6 @@ def sample(
         if len(found) == most:
             break
     return found
-
-
-def shard(found: Sequence[Change], number: int, count: int) -> list[Change]:
-    """Part `number` of `count`, from 1; each change is in exactly one of them."""
-    return [*found[number - 1 :: count]]
 
 
 def of_changed_lines(found: Iterable[Change], reference: str, root: Path = ROOT) -> list[Change]:

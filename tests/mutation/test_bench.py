@@ -14,10 +14,11 @@ from tests.mutation.book import Book, Clock
 from tests.mutation.changes import changes, distinct
 from tests.mutation.judges import Lane, Verdict
 from tests.mutation.relevance import order, reaching
-from tests.mutation.sampling import sample, shard
+from tests.mutation.sampling import sample
 from tests.mutation.score import score
 from tests.mutation.subjects import SUBJECTS
 from tests.mutation.survivors import Survivor
+from tests.shards import shard
 
 COMPLETE = SUBJECTS["complete"]
 SIX = list(itertools.islice(distinct(changes(COMPLETE)), 6))
