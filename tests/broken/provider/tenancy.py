@@ -13,7 +13,7 @@ from tests.broken.marks import mutant
 from tests.good.choosy import Choosy
 from tests.good.journal import Journal, words
 from tests.good.private import Private
-from tests.good.tenants import Tenants, digest
+from tests.good.tenants import Owned, Tenants, digest
 from tests.good.worded import Apart
 
 
@@ -283,7 +283,7 @@ class KeysAreCutInFront(Tenants):
 
 
 @mutant(kills="MP-TENANT-001", says="which on_compress stored", report="E4")
-class CompressionsAreOfNobody(Tenants):
+class CompressionsAreOfNobody(Owned):
     def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
         with (self._home / "compressed.txt").open("a", encoding="utf-8") as file:
             file.writelines(f"{message['content']!a}\n" for message in messages)
