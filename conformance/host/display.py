@@ -294,6 +294,37 @@ def the_conversation_holds_no_recalled_text(run: HostRun) -> None:
     host.close()
     for call in provider.named("enrich_turn", "on_session_end"):
         _assert_hands_over_none(run, call, (first.name, second.name, third.name))
+    _nothing_of_a_turn_that_was_left_is_kept(run)
+
+
+def _nothing_of_a_turn_that_was_left_is_kept(run: HostRun) -> None:
+    """A turn that was broken off, refused, or got no answer leaves the conversation as it was."""
+    told: list[str | None] = [None]
+    provider = run.serving("sessions", enrich_turn=lambda *args: told[0])
+    host = run.opened(provider, steps=("turn",))
+    names = []
+    for step in filter(host.has, ("interrupt", "reject", "turn")):
+        fact = run.facts.new()
+        told[0] = fact.text
+        if step == "turn":
+            host.model.answer = failing_model
+            try:
+                host.try_turn("Who keeps the keys?")
+            except Untestable:
+                return  # It goes on trying, which is its own affair.
+        else:
+            host.model.answer = saying("Ask ", "the pilot.")
+            host.turn(f"Whom do I ask about {run.facts.name()}?", step=step)
+        told[0] = None
+        if not host.model.was_sent(fact.name):
+            continue
+        names.append(fact.name)
+        host.model.answer = saying("Noted.")
+        host.turn("And then?")
+        _assert_forgotten(run, host, fact.name)
+    host.close()
+    for call in provider.named("enrich_turn", "on_session_end"):
+        _assert_hands_over_none(run, call, names)
 
 
 def _assert_hands_over_none(run: HostRun, call: ReceivedCall, names: Iterable[str]) -> None:

@@ -293,3 +293,29 @@ class TellsTheSystemWhereASessionIsResumed(Sending):
         self.is_resumed = False
         known = "\n".join(text for _, text in self.recalled)
         return [{"role": "system", "content": known}, {"role": "user", "content": words}]
+
+
+@mutant(kills="MP-HOST-RECALL-007", says="recalled for a turn before", report="I2")
+class LeavesWhatItSentWhereATurnIsBrokenOff(Sending):
+    def request(self, before, words, content):
+        self.sent = {"role": "user", "content": content}
+        return [*before, self.sent]
+
+    def interrupt(self, user_message):
+        turn = super().interrupt(user_message)
+        self._history.append(self.sent)
+        return turn
+
+
+@mutant(kills="MP-HOST-RECALL-007", says="recalled for a turn before", report="I2")
+class LeavesWhatItSentWhereTheModelFails(Sending):
+    def request(self, before, words, content):
+        self.sent = {"role": "user", "content": content}
+        return [*before, self.sent]
+
+    def turn(self, user_message):
+        try:
+            return super().turn(user_message)
+        except ModelFailed:
+            self._history.append(self.sent)
+            raise
