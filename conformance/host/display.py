@@ -420,13 +420,21 @@ def _broken_off(request: list[dict[str, Any]]) -> Iterable[str]:
 @check("MP-HOST-SHOW-003")
 def the_rest_of_an_answer_is_shown(run: HostRun) -> None:
     run.needs_agent()
+    for step in ("turn", "stream"):
+        _rest_is_shown(run, step)
+
+
+def _rest_is_shown(run: HostRun, step: str) -> None:
+    """A whole answer takes another way to the user than one that is shown in pieces."""
     provider, _, name = _remembering(run)
     host = run.opened(provider, steps=("turn",))
-    shown = _echoed(run, host, name, step="turn", size=100_000)
+    if not host.has(step):
+        return
+    shown = _echoed(run, host, name, step=step, size=100_000)
     missing = [word for word in ("Before.", "Behind.") if word not in shown]
     if missing:
         expected = f"{missing[0]!r}, which is no part of the block"
-        run.violated(Returned(wanted=expected, value=show(shown)), operation="turn")
+        run.violated(Returned(wanted=expected, value=show(shown)), operation=step)
     plain_answer = "The ferry leaves at six, if a < b; memory helps, and so does context."
     # Once more behind a turn that was left within a block: it is no part of the next answer.
     for is_left in (False, True):
@@ -436,15 +444,15 @@ def the_rest_of_an_answer_is_shown(run: HostRun) -> None:
             host.model.answer = _broken_off
             host.turn("What do you know?", step="interrupt")
         host.model.answer = lambda request: [plain_answer]
-        shown = host.turn("When does it leave?")
+        shown = host.turn("When does it leave?", step=step)
         if plain_answer not in shown:
             tail = " behind a turn that was broken off within a block" if is_left else ""
             run.violated(
-                Returned(wanted=show(plain_answer), value=show(shown), tail=tail), operation="turn"
+                Returned(wanted=show(plain_answer), value=show(shown), tail=tail), operation=step
             )
     # A scrubber that waits for more has none to come, and gives back what it held.
     for answer in ("It holds if a <", "It begins with <memory", "It is a note, as in [System"):
         host.model.answer = saying(answer)
-        shown = host.turn("How does it read?")
+        shown = host.turn("How does it read?", step=step)
         if answer not in shown:
-            run.violated(Returned(wanted=show(answer), value=show(shown)), operation="turn")
+            run.violated(Returned(wanted=show(answer), value=show(shown)), operation=step)

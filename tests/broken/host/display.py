@@ -319,3 +319,12 @@ class LeavesWhatItSentWhereTheModelFails(Sending):
         except ModelFailed:
             self._history.append(self.sent)
             raise
+
+
+@mutant(kills="MP-HOST-SHOW-003", says="if a <", report="F1")
+class KeepsTheEndOfAStreamToItself(Agent):
+    def stream(self, user_message):
+        scrubber = StreamingContextScrubber()
+        shown = "".join(map(scrubber.feed, self._answered(user_message)))
+        self._finish(user_message, shown)
+        return Turn(shown)
