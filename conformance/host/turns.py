@@ -97,6 +97,21 @@ def a_turn_that_was_broken_off_is_not_recorded(run: HostRun) -> None:
         host.model.answer = saying(*answer)
         host.turn("Book a berth.", step="interrupt")
     _assert_only_the_next_is_recorded(run, host, provider, "was broken off", step="interrupt")
+    # It may be the last one: a host that keeps it until the next turn has it still at the end.
+    for step in ("end", "exit"):
+        provider = run.serving("record", "sessions")
+        plain = run.beside(run.probe())
+        host = run.opened(provider, *plain)
+        if not host.has(step):
+            continue
+        host.model.answer = saying("I book ", "berth 4.", " Done.")
+        host.turn("Book a berth.", step="interrupt")
+        if step == "end":
+            host.end()
+        host.close()
+        for told in (call for one in (provider, *plain) for call in one.named(_TURN, "record")):
+            wanted = "nothing of a turn that was broken off, when its session ends"
+            run.violated(Returned(wanted=wanted, value=show(told.args)), operation="interrupt")
 
 
 @check("MP-HOST-TURN-005")

@@ -403,3 +403,23 @@ class TellsOnlyOfWhatIsGone(MemoryProviderRegistry):
     def forget(self, scope):
         answers = super().forget(scope)
         return [one for one in answers if (one.document or {}).get("removed")]
+
+
+@mutant(kills="MP-HOST-TURN-004", says="when its session ends", report="A12")
+class RecordsABrokenOffTurnAtTheExit(Agent):
+    left = None
+
+    def interrupt(self, user_message):
+        turn = super().interrupt(user_message)
+        self.left = user_message, turn.shown
+        return turn
+
+    def _finish(self, user_message, shown):
+        self.left = None
+        super()._finish(user_message, shown)
+
+    def exit(self):
+        left, self.left = self.left, None
+        if left:
+            self.record(*left)
+        super().exit()
