@@ -446,14 +446,17 @@ def a_turn_names_its_session(run: HostRun) -> None:
 
 
 def _each_turn_has_an_id_of_its_own(run: HostRun) -> None:
-    """The ids that an agent makes, in one session and in the next one."""
+    """The ids that an agent makes: in one session, in the next one, and in the first one again."""
     provider = run.serving("record", "sessions")
-    host = run.opened(provider)
+    host, key = run.host(provider), run.session_key()
+    host.open(key)
     host.turn("Book berth 7.")
     host.turn("Book berth 4.")
-    if host.has("switch") and not host.is_without("switch new"):
-        host.switch("new", run.session_key())
-        host.turn("Book berth 9.")
+    for kind, to in (("new", run.session_key()), ("resume", key)):
+        if host.has("switch") and not host.is_without(f"switch {kind}"):
+            host.switch(kind, to)
+            host.turn("Book berth 9.")
+            host.turn("Book berth 2.")
     host.close()
     turns = [call.args[0] for call in provider.named("record")]
     ids = [turn.get("turn_id") for turn in turns]

@@ -423,3 +423,10 @@ class RecordsABrokenOffTurnAtTheExit(Agent):
         if left:
             self.record(*left)
         super().exit()
+
+
+@mutant(kills="MP-HOST-REC-002", says="an id of its own for each turn", report="A9")
+class NumbersTheTurnsOfASession(Agent):
+    def _described(self, user_message, shown):
+        numbered = f"{self._key}-{len(self._history)}"
+        return {**super()._described(user_message, shown), "turn_id": numbered}
