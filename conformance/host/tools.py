@@ -21,6 +21,7 @@ from memproto.testing.evidence import (
     Unsteady,
 )
 from memproto.testing.host.host import Host, HostLate
+from memproto.testing.host.model import plain
 from memproto.testing.host.probes import Extended, raising, tool
 from memproto.testing.host.run import HostRun
 from memproto.testing.needs import Driver, depends_on
@@ -467,6 +468,19 @@ class _Fickle:
         return f"The user has {self._count} boats."
 
 
+class _Awaking:
+    """A prompt block that cannot be told at first."""
+
+    def __init__(self) -> None:
+        self._is_awake = False
+
+    def __call__(self) -> str:
+        if not self._is_awake:
+            self._is_awake = True
+            raise OSError("the backend is away")
+        return "The user has 12 boats."
+
+
 def _not_in_the_prompt() -> Untestable:
     why = "the block of a provider is not in the prompt"
     return Untestable(why, depends_on("MP-HOST-PROMPT-006"))
@@ -475,7 +489,9 @@ def _not_in_the_prompt() -> Untestable:
 @check("MP-HOST-PROMPT-001")
 def the_prompt_stays_the_same_for_the_session(run: HostRun) -> None:
     provider = run.serving("prompt", system_prompt_block=_Fickle())
-    host = run.opened(provider, steps=("prompt",))
+    # One that failed when it was asked is missing for the session, and comes not amid it.
+    others = run.beside(run.serving("prompt", system_prompt_block=_Awaking()))
+    host = run.opened(provider, *others, steps=("prompt",))
     first = _BOATS.findall(host.prompt())
     if not first:
         raise _not_in_the_prompt()
@@ -484,12 +500,33 @@ def the_prompt_stays_the_same_for_the_session(run: HostRun) -> None:
         host.write(f"Fact {number}.")
         host.offer()
         # The host's own additions may change; it decides how often.
-        if (now := _BOATS.findall(host.prompt())) != first:
-            run.violated(
-                Unsteady(
-                    wanted=show(first[0]), subject="block", values=tuple(now), difference=show(now)
-                )
+        _assert_same_boats(run, first, _BOATS.findall(host.prompt()))
+    if not run.loaded.is_driver or not host.has("turn"):
+        return
+    sent: list[str] = []
+    for number in range(3):
+        known = len(host.model.requests)
+        host.turn(f"And turn {number}?")
+        # A host may ask beside its turns, without a prompt.
+        for request in host.model.requests[known:]:
+            if now := _BOATS.findall(_system(request)):
+                sent = sent or now
+                _assert_same_boats(run, sent, now)
+
+
+def _assert_same_boats(run: HostRun, first: list[str], now: list[str]) -> None:
+    if now != first:
+        run.violated(
+            Unsteady(
+                wanted=show(first[0]), subject="block", values=tuple(now), difference=show(now)
             )
+        )
+
+
+def _system(request: list[dict[str, Any]]) -> str:
+    """The text that a request holds beside what the user and the model said."""
+    spoken = ("user", "assistant")
+    return "\n".join(plain(m.get("content")) for m in request if m.get("role") not in spoken)
 
 
 @check("MP-HOST-PROMPT-002")

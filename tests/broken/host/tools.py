@@ -257,3 +257,26 @@ class CompletesTheProvidersSchemas(Wrapping):
             for schema in lane.provider.given or ():
                 if isinstance(schema, dict):
                     schema.setdefault("strict", False)
+
+
+@mutant(kills="MP-HOST-PROMPT-001", says="boats.", report="B3")
+class AsksAgainWhereABlockIsMissing(MemoryProviderRegistry):
+    def system_prompt_block(self):
+        block = super().system_prompt_block()
+        if block.count("### ") < len(self._core.serving("prompt")):
+            self._contributions._prompt = None, ""
+        return block
+
+
+@mutant(kills="MP-HOST-PROMPT-001", says="boats.", report="F7")
+class SaysThePromptOnceMoreInEachRequest(Agent):
+    said = ""
+
+    def start(self, session):
+        super().start(session)
+
+        def said(messages):
+            self.said += self.prompt()
+            return session.model([{"role": "system", "content": self.said}, *messages])
+
+        self._model = said
