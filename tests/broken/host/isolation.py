@@ -340,3 +340,44 @@ class AsksForPathsUpToTheFirstSilence(MemoryProviderRegistry):
             if call is None or call.outcome == "late":
                 return []
         return super().backup_paths()
+
+
+class _Traced(Through):
+    def on_turn_complete(self, user_message, assistant_response):
+        try:
+            self.inner.on_turn_complete(user_message, assistant_response)
+        except Exception:
+            logging.getLogger("agent").exception("%s could not record a turn", self.inner.name)
+            raise
+
+
+@mutant(kills="MP-HOST-ISO-005", says="a report without", report="F9")
+class LogsTheTraceOfAFailure(Wrapping):
+    through = _Traced
+
+    def __init__(self, *, deadlines=None):
+        super().__init__(deadlines=deadlines)
+
+
+class _Failure:
+    """An event with the error that it is about."""
+
+    def __init__(self, provider, error):
+        self.provider, self.error = provider, error
+
+    def __str__(self):
+        return f"{self.provider} could not record a turn"
+
+
+class _Catching(Through):
+    def on_turn_complete(self, user_message, assistant_response):
+        try:
+            self.inner.on_turn_complete(user_message, assistant_response)
+        except Exception as error:
+            self.registry.hear(_Failure(self.inner.name, error))
+            raise
+
+
+@mutant(kills="MP-HOST-ISO-005", says="a report without", report="F9")
+class ReportsTheErrorItself(ReportsWhatAnExceptionQuotes):
+    through = _Catching
