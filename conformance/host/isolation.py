@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from memproto.deadlines import Deadlines
-from memproto.errors import WriteRefused
+from memproto.errors import Unavailable, WriteRefused
 from memproto.testing.clauses import Untestable, Violation, check
 from memproto.testing.evidence import Called, Changed, Differs, NotReported, Raised, Returned
 from memproto.testing.facts import Fact
@@ -314,7 +314,9 @@ def nobody_is_shown_what_an_exception_says(run: HostRun) -> None:
         # Of these a host may think that their text is for whoever called.
         lambda: ValueError(said),
         lambda: KeyError(said),
-        lambda: _caused(said),
+        lambda: _caused(RuntimeError, said),
+        # A named error may be shown, and not the one that it comes from.
+        lambda: _caused(Unavailable, said),
     )
     name = run.label().replace("-", "_")
     served = ("tools", "prompt", "compress_notes", "turns")
@@ -352,9 +354,9 @@ def _told_without(
         yield "turn", "the request to the model", plain(message.get("content"))
 
 
-def _caused(said: str) -> RuntimeError:
+def _caused(make: type[Exception], said: str) -> Exception:
     """An error that another one led to, whose text says more."""
-    error = RuntimeError("the backend is away")
+    error = make("the backend is away")
     error.__cause__ = OSError(said)
     return error
 

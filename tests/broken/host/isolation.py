@@ -7,6 +7,7 @@ import logging
 import types
 
 from memproto.deadlines import Deadlines
+from memproto.errors import ProviderError
 from memproto.registry import MemoryProviderRegistry
 from memproto.registry.calls.compression import compress
 from memproto.registry.calls.gather import Gather, fly
@@ -381,3 +382,17 @@ class _Catching(Through):
 @mutant(kills="MP-HOST-ISO-005", says="a report without", report="F9")
 class ReportsTheErrorItself(ReportsWhatAnExceptionQuotes):
     through = _Catching
+
+
+class _Explained(Through):
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        try:
+            return self.inner.handle_tool_call(tool_name, args, **kwargs)
+        except ProviderError as error:
+            reason = f"{error} ({error.__cause__})" if error.__cause__ else str(error)
+            return json.dumps({"success": False, "error": reason})
+
+
+@mutant(kills="MP-HOST-ISO-004", says="in the result of a tool", report="F9")
+class TellsWhatANamedErrorComesFrom(Wrapping):
+    through = _Explained
