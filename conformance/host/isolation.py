@@ -1,5 +1,6 @@
 """Chapter 80: what one provider does to the others, and what is said about it."""
 
+import asyncio
 import contextlib
 import copy
 import functools
@@ -49,6 +50,8 @@ _ERRORS: tuple[Callable[[], BaseException], ...] = (
     _Unspeakable,
     SystemExit,
     GeneratorExit,
+    # As of a client with a loop of its own; a host on a loop may take it for its own end.
+    asyncio.CancelledError,
 )
 
 

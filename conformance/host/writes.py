@@ -1,5 +1,6 @@
 """Chapter 80: writes and compression, as providers get them."""
 
+import asyncio
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -104,7 +105,7 @@ def writes_come_in_order_and_one_at_a_time(run: HostRun) -> None:
                 )
             )
 
-    for make in (SystemExit, KeyboardInterrupt):
+    for make in (SystemExit, KeyboardInterrupt, asyncio.CancelledError):
         for name in _WRITES:
             _goes_on_after(run, make, name)
         _goes_on_after_others(run, make)

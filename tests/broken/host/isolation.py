@@ -1,5 +1,6 @@
 """Hosts in which one provider reaches the others, or the agent."""
 
+import asyncio
 import contextlib
 import dataclasses
 import json
@@ -396,3 +397,21 @@ class _Explained(Through):
 @mutant(kills="MP-HOST-ISO-004", says="in the result of a tool", report="F9")
 class TellsWhatANamedErrorComesFrom(Wrapping):
     through = _Explained
+
+
+class _Cancelled(Through):
+    def enrich_turn(self, user_message, messages):
+        try:
+            return self.inner.enrich_turn(user_message, messages)
+        except asyncio.CancelledError:
+            self.registry.is_cancelled = True
+
+
+@mutant(kills="MP-HOST-ISO-001", says="CancelledError in enrich_turn", report="H4")
+class ACancelledRecallCancelsTheTurn(Wrapping):
+    through = _Cancelled
+    is_cancelled = False
+
+    def enrich_turn(self, user_message, messages):
+        found = super().enrich_turn(user_message, messages)
+        return [] if self.is_cancelled else found

@@ -1,5 +1,6 @@
 """Hosts that are broken in writes, in compression and at the end."""
 
+import asyncio
 import copy
 import functools
 import threading
@@ -289,3 +290,20 @@ class _Leaving(Through):
 @mutant(kills="MP-HOST-TURN-001", says="whose `record` raised", report="B7")
 class AnExitEndsTheWholeTurns(Wrapping):
     through = _Leaving
+
+
+class _EndsWithACancellation(Through):
+    is_over = False
+
+    def on_turn_complete(self, user_message, assistant_response):
+        if not self.is_over:
+            try:
+                self.inner.on_turn_complete(user_message, assistant_response)
+            except asyncio.CancelledError:
+                self.is_over = True
+                raise
+
+
+@mutant(kills="MP-HOST-TURN-001", says="that raised CancelledError", report="B7")
+class ItsWriterEndsWithACancellation(Wrapping):
+    through = _EndsWithACancellation
