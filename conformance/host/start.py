@@ -1,6 +1,7 @@
 """Chapter 80: what a session begins with, and what hosts promise at its start."""
 
 import contextlib
+import copy
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -56,6 +57,21 @@ def the_config_holds_what_is_promised(run: HostRun) -> None:
     for other in run.beside(run.probe()):
         run.opened(run.probe(initialize=_empty), other).begin(other)
         _assert_is_whole(run, _config(run, other), ", where another provider empties its own")
+    _assert_is_its_own(run)
+
+
+def _assert_is_its_own(run: HostRun) -> None:
+    """The agent's own values, and what is in them, are no other party's to change."""
+    given = {"tags": ["harbour"], "model": {"names": ["tide"]}}
+    for other in run.beside(run.probe()):
+        handed = copy.deepcopy(given)
+        host = run.host(run.probe(initialize=_empty), other)
+        host.open(options=handed)
+        host.begin(other)
+        got = _config(run, other).get("options", given)  # A host may hand on no key of its agent's.
+        if got != given or handed != given:
+            wanted = f"`options` {show(given)}, where another provider empties its own"
+            run.violated(Returned(wanted=wanted, value=show(got if got != given else handed)))
 
 
 def _assert_is_whole(run: HostRun, config: dict[str, Any], where: str = "") -> None:
@@ -87,6 +103,9 @@ def _empty(session_key: str, config: dict[str, Any]) -> None:
     """A provider that takes its config for its own, with all that is in it."""
     for value in config.values():
         if isinstance(value, dict):
+            for inner in value.values():
+                if isinstance(inner, dict | list):
+                    inner.clear()
             value.clear()
 
 

@@ -253,3 +253,17 @@ class _Cutting(Through):
 @mutant(kills="MP-HOST-INIT-006", says="aaa", report="E6")
 class CutsTheKey(Wrapping):
     through = _Cutting
+
+
+class _Handed(Through):
+    def initialize(self, session_key, config):
+        self.inner.initialize(session_key, {**config, **self.registry.given})
+
+
+@mutant(kills="MP-HOST-INIT-003", says="`options`", report="J5")
+class HandsOnTheAgentsOwnValues(Wrapping):
+    through = _Handed
+
+    def initialize_all(self, session_key, config):
+        self.given = config
+        super().initialize_all(session_key, config)
