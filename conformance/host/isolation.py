@@ -135,7 +135,46 @@ def no_party_sees_messages_that_another_one_changed(run: HostRun) -> None:
         _assert_unseen(run, lambda: host.compress(plain), plain, editor, reader)
     _assert_apart(run, "compress_notes", "compress_notes", lambda host: host.compress(plain))
     _assert_apart(run, "sessions", "on_session_end", _ends)
+    _assert_turns_apart(run)
     run.needs_also("compress")
+
+
+def _assert_turns_apart(run: HostRun) -> None:
+    """A turn that is handed over whole holds messages too: each provider has its own."""
+    said = [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Noted."}]
+    turn = {
+        "turn_id": "turn-1",
+        "started_at": "2026-03-14T09:26:53+05:45",
+        "ended_at": "2026-03-14T09:27:10+05:45",
+        "user_message": "Hello.",
+        "assistant_response": "Noted.",
+        "messages": said,
+    }
+    edited, seen = threading.Event(), []
+
+    def edit(given: dict[str, Any]) -> None:
+        _Editor()(given.get("messages", []))
+        edited.set()
+
+    def read(given: dict[str, Any]) -> None:
+        edited.wait(2.0 * run.scale)
+        seen.append(copy.deepcopy(given.get("messages", [])))
+
+    for other in run.beside(run.serving("record", record=read)):
+        host = run.opened(run.serving("record", record=edit), other)
+        if not host.has("record_turn"):
+            return
+        host.record_turn(turn)
+        run.wait_until(lambda: bool(seen), 2.0)
+    for whose, messages in (("the agent", said), *(("the other provider", one) for one in seen)):
+        if found := [message for message in messages if _is_edited(message)]:
+            run.violated(
+                Changed(
+                    wanted=f"{whose} has the messages of a turn as they were",
+                    subject="argument",
+                    difference=f"one of them is {show(found[0])}",
+                )
+            )
 
 
 def _ends(host: Host) -> None:

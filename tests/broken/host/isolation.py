@@ -415,3 +415,14 @@ class ACancelledRecallCancelsTheTurn(Wrapping):
     def enrich_turn(self, user_message, messages):
         found = super().enrich_turn(user_message, messages)
         return [] if self.is_cancelled else found
+
+
+@mutant(kills="MP-HOST-ISO-002", says="the messages of a turn", report="J5")
+class HandsOneTurnToAll(MemoryProviderRegistry):
+    def record(self, turn):
+        if "messages" not in turn:
+            super().record(turn)
+            return
+        for lane in self._core.writable():
+            if "record" in lane.extensions:
+                lane.accept("record", ({"session_id": self.session_key, **turn},))
