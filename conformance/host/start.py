@@ -13,7 +13,7 @@ from memproto.operations import EXTENSION_HOOKS, OPERATIONS
 from memproto.testing.clauses import NotApplicable, Untestable, Violation, check
 from memproto.testing.evidence import Called, Differs, Lacks, Misordered, NotReported, Returned
 from memproto.testing.host.host import Host
-from memproto.testing.host.probes import Probe, answering, raising, tool
+from memproto.testing.host.probes import Extended, Probe, answering, raising, tool
 from memproto.testing.host.run import HostRun
 from memproto.testing.host.steps import STEPS
 from memproto.testing.needs import Driver
@@ -362,8 +362,25 @@ def _use(run: HostRun, host: Host) -> None:
 # Chapter 80: the start of a session.
 
 
-#: Hooks that no provider gets which takes no part in the session.
-_USED = ("capabilities", "enrich_turn", "on_memory_write", "on_turn_complete", "on_compress")
+#: Hooks that no provider gets which takes no part in the session. Schemas of tools may be read
+#: before it is opened, and paths of a backup without a session.
+_USED = (
+    "capabilities",
+    "enrich_turn",
+    "on_memory_write",
+    "on_turn_complete",
+    "on_compress",
+    "handle_tool_call",
+    "system_prompt_block",
+    "on_turn_start",
+    "queue_prefetch",
+    "record",
+    "compress_notes",
+    "on_delegation",
+    "on_session_end",
+    "on_session_switch",
+    "forget",
+)
 
 
 @check("MP-HOST-INIT-001")
@@ -374,7 +391,7 @@ def an_unavailable_provider_is_dropped_and_reported(run: HostRun) -> None:
         "None": lambda: None,
         "a str": lambda: "yes",
     }
-    absent = {what: run.probe(is_available=act) for what, act in answers.items()}
+    absent = {what: _serving_all(run, is_available=act) for what, act in answers.items()}
     said = {provider.name: what for what, provider in absent.items()}
     for group, host in _beside_good(run, absent.values()):
         for provider in group:
@@ -383,13 +400,29 @@ def an_unavailable_provider_is_dropped_and_reported(run: HostRun) -> None:
             _assert_reported(run, host, provider, dropped)
 
 
-def _beside_good(run: HostRun, subjects: Iterable[Probe]) -> Iterator[tuple[list[Probe], Host]]:
+def _serving_all(run: HostRun, **hooks: Callable[..., Any]) -> Extended:
+    """A provider with every extension, and a tool of its own."""
+    name = run.label().replace("-", "_")
+    return run.serving(*_EVERY, schemas=[tool(name)], **hooks)
+
+
+def _beside_good(
+    run: HostRun, subjects: Iterable[Extended]
+) -> Iterator[tuple[list[Extended], Host]]:
     """Sessions of the subjects between two good providers, as far as the host takes them."""
-    for group in run.groups(subjects):
+    together = list(subjects)
+    for group in [together] if run.loaded.most is None else [[one] for one in together]:
         good = [run.probe(enrich_turn=answering("Noted.")) for _ in range(2)]
         taken = run.beside(*good)
         host = run.opened(*taken[:1], *group, *taken[1:])
         _assert_session_works(run, host, list(taken))
+        for provider in group if host.has("call_tool") else ():
+            # An exception that the host raises here is for MP-HOST-TOOL-004.
+            with contextlib.suppress(Violation):
+                host.call_tool(provider.schemas[0]["name"], {"text": "x"})
+        # What the others get here is for the requirements on it.
+        with contextlib.suppress(Violation, Untestable):
+            _lead_through(run, host)
         yield group, host
 
 
@@ -400,7 +433,7 @@ def a_provider_whose_initialize_raised_is_left_out_and_reported(run: HostRun) ->
         lambda: Misconfigured("no key"),
         TimeoutError,
     )
-    failed = [run.probe(initialize=raising(make)) for make in errors]
+    failed = [_serving_all(run, initialize=raising(make)) for make in errors]
     for group, host in _beside_good(run, failed):
         for provider in group:
             what = f"{provider.name}, whose initialize raised"

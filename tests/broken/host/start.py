@@ -267,3 +267,24 @@ class HandsOnTheAgentsOwnValues(Wrapping):
     def initialize_all(self, session_key, config):
         self.given = config
         super().initialize_all(session_key, config)
+
+
+class _CallsTheDropped(MemoryProviderRegistry):
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        for lane in self._core.refused.values():
+            names = [schema["name"] for schema in lane.provider.get_tool_schemas()]
+            if tool_name in names and self.is_meant(lane.provider):
+                return lane.provider.handle_tool_call(tool_name, args)
+        return super().handle_tool_call(tool_name, args, **kwargs)
+
+
+@mutant(kills="MP-HOST-INIT-001", says="handle_tool_call was called", report="B8")
+class CallsToolsOfTheUnavailable(_CallsTheDropped):
+    def is_meant(self, provider):
+        return provider.is_available() is not True
+
+
+@mutant(kills="MP-HOST-INIT-002", says="handle_tool_call was called", report="B9")
+class CallsToolsOfTheHalfStarted(_CallsTheDropped):
+    def is_meant(self, provider):
+        return provider.is_available() is True
