@@ -3,7 +3,7 @@
 import functools
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from memproto.deadlines import Deadlines
@@ -345,6 +345,44 @@ def a_session_begins_with_nothing_of_another(run: HostRun) -> None:
     guest.open(user_id=f"{run.config()['user_id']}-guest")
     knows_nothing((guest, other), "a session of another user")
     _other_texts_are_of_one_session(run)
+    _two_sessions_at_a_time_are_apart(run)
+
+
+def _two_sessions_at_a_time_are_apart(run: HostRun) -> None:
+    """Two users are served side by side, and each provider is told of its own session alone."""
+    facts, sessions = run.facts.several(2), []
+    for number in range(2):
+        provider = run.serving("sessions", "delegation", "turns")
+        host = run.host(provider)
+        host.open(user_id=f"{run.config()['user_id']}-{number}")
+        sessions.append((host, provider))
+    for _ in range(2):
+        for (host, _), fact in zip(sessions, facts, strict=True):
+            host.turn(fact.text)
+    for (host, _), fact in zip(sessions, facts, strict=True):
+        acts: tuple[tuple[str, Callable[[], Any]], ...] = (
+            ("record", functools.partial(host.record, fact.text, fact.text)),
+            ("write_memory", functools.partial(host.mirror, "add", "memory", fact.text)),
+            (
+                "delegate",
+                functools.partial(host.delegate, fact.text, fact.text, run.session_key()),
+            ),
+            ("end", host.end),
+        )
+        for step, act in acts:
+            if host.has(step):
+                act()
+    for host, _ in sessions:
+        host.close()
+    for (host, provider), other in zip(sessions, facts[::-1], strict=True):
+        told = [
+            call for call in provider.calls if other.stands_in(repr((call.args, call.keywords)))
+        ]
+        if told or host.model.was_sent(other.name):
+            where = f"`{told[0].hook}`" if told else "the request to the model"
+            expected = f"in {where} of a session nothing of another one that is open beside it"
+            value = show(told[0].args if told else host.model.sent())
+            run.violated(Returned(wanted=expected, value=value), operation="turn")
 
 
 def _other_texts_are_of_one_session(run: HostRun) -> None:

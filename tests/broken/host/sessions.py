@@ -249,3 +249,15 @@ class DropsASwitchWhereManyWritesWait(MemoryProviderRegistry):
     def on_session_switch(self, new_session_id, **kwargs):
         if all(lane.queued < 200 for lane in self._core.lanes):
             super().on_session_switch(new_session_id, **kwargs)
+
+
+@mutant(kills="MP-HOST-SESS-007", says="that is open beside it", report="C6")
+class TellsADelegationToTheLastSession(Agent):
+    last = None
+
+    def start(self, session):
+        super().start(session)
+        TellsADelegationToTheLastSession.last = self.registry
+
+    def delegate(self, task, result, child_session_id):
+        self.last.on_delegation(task, result, child_session_id=child_session_id)
