@@ -430,3 +430,9 @@ class NumbersTheTurnsOfASession(Agent):
     def _described(self, user_message, shown):
         numbered = f"{self._key}-{len(self._history)}"
         return {**super()._described(user_message, shown), "turn_id": numbered}
+
+
+@mutant(kills="MP-HOST-PRIV-002", says="'session_id': ''", report="G8")
+class LeavesOutKeysWithoutAValue(MemoryProviderRegistry):
+    def forget(self, scope):
+        return super().forget({key: value for key, value in scope.items() if value})
