@@ -541,6 +541,14 @@ def _nothing_is_prepared_for_the_session_that_was_left(run: HostRun) -> None:
     if not run.stays_silent(is_prepared):
         wanted = "no preparation for a turn of the session that was left"
         run.violated(Misordered(wanted=wanted, seen="there was one behind the switch"))
+    is_second.clear()
+    before, key = provider.count("queue_prefetch"), provider.named("on_session_switch")[-1].args[0]
+    host.record("Which berth is mine?", "Berth 9.")
+    if run.wait_until(lambda: provider.count("queue_prefetch") > before, 2.0):
+        call = provider.named("queue_prefetch")[-1]
+        if call.keywords["session_id"] not in ("", key):
+            wanted = f"a preparation under the key {key!r} of the session that was switched to"
+            run.violated(Returned(wanted=wanted, value=show(call.keywords)))
 
 
 @check("MP-HOST-PREWARM-002")

@@ -436,3 +436,17 @@ class NumbersTheTurnsOfASession(Agent):
 class LeavesOutKeysWithoutAValue(MemoryProviderRegistry):
     def forget(self, scope):
         return super().forget({key: value for key, value in scope.items() if value})
+
+
+class _OfTheStart(Through):
+    def initialize(self, session_key, config):
+        self.key = session_key
+        self.inner.initialize(session_key, config)
+
+    def queue_prefetch(self, query, **keywords):
+        self.inner.queue_prefetch(query, **{**keywords, "session_id": self.key})
+
+
+@mutant(kills="MP-HOST-PREWARM-001", says="that was switched to", report="D3")
+class PreparesUnderTheKeyOfTheStart(Wrapping):
+    through = _OfTheStart
