@@ -307,3 +307,12 @@ class _EndsWithACancellation(Through):
 @mutant(kills="MP-HOST-TURN-001", says="that raised CancelledError", report="B7")
 class ItsWriterEndsWithACancellation(Wrapping):
     through = _EndsWithACancellation
+
+
+@mutant(kills="MP-HOST-WRITE-001", says="one mirrored write", report="I3")
+class MirrorsEachWriteOnceForAll(MemoryProviderRegistry):
+    def on_memory_write(self, action, target, content, old_text=None, **kwargs):
+        mirrored = vars(self).setdefault("mirrored", set())
+        if (action, target, content, old_text) not in mirrored:
+            mirrored.add((action, target, content, old_text))
+            super().on_memory_write(action, target, content, old_text, **kwargs)
