@@ -29,6 +29,7 @@ _WAYS: dict[str, tuple[tuple[str, ...], int]] = {
     "a turn is broken off, and the agent is left": (("interrupt", "exit"), 1),
     "a new one begins, and the agent is left": (("new", "exit"), 2),
     "it ends, a new one begins, and the agent is left": (("end", "new", "exit"), 2),
+    "it ends, another one is resumed, and the agent is left": (("end", "resume", "exit"), 2),
 }
 
 #: Number of turns of a conversation that is longer than a few screens.
@@ -38,7 +39,7 @@ _SAID = 12
 _BURST = 300
 
 #: Step of a driver that makes one of those, if it has another name.
-_STEP_OF = {"new": "switch"}
+_STEP_OF = {"new": "switch", "resume": "switch"}
 
 
 @check("MP-HOST-SESS-001")
@@ -49,6 +50,8 @@ def each_session_ends_once(run: HostRun) -> None:
         providers = [first, *run.beside(run.serving("sessions"))]
         host = run.opened(*providers)
         if not all(host.has(_STEP_OF.get(step, step)) for step in steps):
+            continue
+        if any(host.is_without(f"switch {step}") for step in steps):
             continue
         _go(run, host, steps)
         for provider in providers:
@@ -72,7 +75,7 @@ def _go(run: HostRun, host: Host, steps: tuple[str, ...]) -> None:
     _say(host, "Book berth 7.")
     for step in steps:
         _leave(run, host, step)
-        if step == "new":
+        if step in _STEP_OF:
             _say(host, "Book berth 4.")
 
 
@@ -104,6 +107,8 @@ def _leave(run: HostRun, host: Host, way: str) -> None:
         host.turn("Book all of them.", step="interrupt")
     elif way == "new":
         host.switch("new", run.session_key())
+    elif way == "resume":
+        host.switch("resume", run.session_key())
     elif way == "end":
         host.end()
     else:
