@@ -280,3 +280,9 @@ class SaysThePromptOnceMoreInEachRequest(Agent):
             return session.model([{"role": "system", "content": self.said}, *messages])
 
         self._model = said
+
+
+@mutant(kills="MP-HOST-TOOL-004", says="no text that holds it", report="G3")
+class EncodesAResultTwice(MemoryProviderRegistry):
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        return json.dumps(super().handle_tool_call(tool_name, args, **kwargs))
