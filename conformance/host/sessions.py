@@ -15,7 +15,7 @@ from memproto.testing.host.host import Host
 from memproto.testing.host.model import plain
 from memproto.testing.host.probes import Extended, Probe, ReceivedCall, answering, tool
 from memproto.testing.host.run import HostRun
-from memproto.testing.host.words import UNUSUAL
+from memproto.testing.host.words import PAGES, UNUSUAL
 from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
 
@@ -94,7 +94,7 @@ def a_session_ends_with_its_messages(run: HostRun) -> None:
         provider = run.serving("sessions")
         host = run.opened(provider)
         texts = [f"Book berth {number} for {run.facts.name()}." for number in range(_SAID)]
-        texts.append(f"Read this. {'The ferry leaves at six. ' * 240}{run.facts.name()}.")
+        texts.append(f"Read this. {PAGES}{run.facts.name()}.")
         for text in texts:
             host.turn(text)
         for step in steps:
@@ -458,7 +458,7 @@ def a_delegation_is_told_once(run: HostRun) -> None:
     providers = [told, *run.beside(other)]
     host = run.opened(*providers, steps=("delegate",))
     # Two subagents may have the same task, and each has its own session and its own answer.
-    found = ("Berth 7 is free.", f"Berth 4. {UNUSUAL} {'The ferry leaves at six. ' * 240}Done.")
+    found = ("Berth 7 is free.", f"Berth 4. {UNUSUAL} {PAGES}Done.")
     done = [("Find a berth.", result, run.session_key()) for result in found]
     for task in done:
         host.delegate(*task)

@@ -14,7 +14,7 @@ from memproto.testing.host.host import Host, HostLate
 from memproto.testing.host.model import failing_model, repeated, saying
 from memproto.testing.host.probes import Probe, answering, needs_promise
 from memproto.testing.host.run import HostRun
-from memproto.testing.host.words import UNUSUAL
+from memproto.testing.host.words import PAGES, UNUSUAL
 from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
 
@@ -37,9 +37,6 @@ _WAITING = {
 _SERVED_BY = {"record": ("record",), "on_delegation": ("delegation",)}
 
 _NEVER_CALLED = "`forget` of the provider is not called"
-
-#: A page that somebody pasted, and an answer as long.
-_LONG_CHARS = 6_000
 
 
 def _recorded(run: HostRun, provider: Probe, count: int) -> list[tuple[Any, ...]]:
@@ -204,8 +201,7 @@ def _unusual() -> Iterator[tuple[str, str]]:
     """Turns that a careless host leaves out, cuts or rewrites: see the words themselves."""
     yield from [("Go on.", "Done.")] * 2
     yield UNUSUAL, f"You wrote {UNUSUAL}"
-    page = f"{'The wind has turned. ' * (_LONG_CHARS // 21)}That is all."
-    yield f"Read this. {page}", f"I read this. {page}"
+    yield f"Read this. {PAGES}That is all.", f"I read this. {PAGES}That is all."
 
 
 @check("MP-HOST-TURN-008")

@@ -11,7 +11,7 @@ from memproto.testing.evidence import Called, Misordered, NotReported, Returned
 from memproto.testing.host.host import Host
 from memproto.testing.host.probes import Probe, answering, raising
 from memproto.testing.host.run import HostRun
-from memproto.testing.host.words import UNUSUAL
+from memproto.testing.host.words import PAGES, UNUSUAL
 from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
 
@@ -20,9 +20,6 @@ _COUNT = 40
 
 #: Number of writes that are made while a provider takes none.
 _BURST = 300
-
-#: Characters of a text that nobody may cut: a page that somebody pasted.
-_LONG_CHARS = 6_000
 
 #: Writes that fail one after the other.
 _FAILURES = 6
@@ -33,7 +30,8 @@ _GOES_ON_S = 5.0
 #: As long as an entry of a memory may be that shows all of them in the prompt.
 _NOTE = f"{'The ferry leaves at six. ' * 60}That is all."
 
-_LONG = f"Read this. {'The ferry leaves at six. ' * (_LONG_CHARS // 25)}That is all."
+#: A text that nobody may cut.
+_LONG = f"Read this. {PAGES}That is all."
 
 _BLOCK = (
     "<memory-context>\n"

@@ -127,10 +127,10 @@ class TakesEqualTurnsForOne(Agent):
         self.last = said
 
 
-@mutant(kills="MP-HOST-TURN-007", says="5000 long", report="J8")
+@mutant(kills="MP-HOST-TURN-007", says="20000 long", report="J8")
 class CutsLongAnswers(Agent):
     def record_turn(self, turn):
-        cut = turn["assistant_response"][:5000]
+        cut = turn["assistant_response"][:20_000]
         super().record_turn({**turn, "assistant_response": cut})
 
 

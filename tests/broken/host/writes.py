@@ -162,7 +162,7 @@ class LeavesOutWritesBeyondABound(OtherLane):
 
 class _Brief(Through):
     def on_turn_complete(self, user_message, assistant_response):
-        self.inner.on_turn_complete(user_message[:4000], assistant_response)
+        self.inner.on_turn_complete(user_message[:20_000], assistant_response)
 
 
 @mutant(kills="MP-HOST-TURN-003", says="the whole message", report="J8")
@@ -316,3 +316,14 @@ class MirrorsEachWriteOnceForAll(MemoryProviderRegistry):
         if (action, target, content, old_text) not in mirrored:
             mirrored.add((action, target, content, old_text))
             super().on_memory_write(action, target, content, old_text, **kwargs)
+
+
+class _Glancing(Through):
+    def on_compress(self, messages, compression_count):
+        glanced = [{**message, "content": message["content"][:20_000]} for message in messages]
+        self.inner.on_compress(glanced, compression_count)
+
+
+@mutant(kills="MP-HOST-COMP-001", says="The ferry leaves at six.", report="J8")
+class CutsLongMessagesForCompression(Wrapping):
+    through = _Glancing
