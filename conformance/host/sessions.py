@@ -239,6 +239,9 @@ def a_switch_says_which_kind_it_is(run: HostRun) -> None:
         # The second one leaves a session to which there was a switch, and not the first one.
         for number in range(2):
             key = left if kind == "rewind" else run.session_key()
+            # Where nothing was said there is nothing to undo, to compress or to branch from.
+            if host.has("turn") or host.has("record"):
+                _say(host, "Book berth 7.")
             host.switch(kind, key)
             for provider in providers:
                 if not run.wait_until(lambda p=provider, n=number: p.count(_SWITCH) > n):  # type: ignore[misc]
