@@ -457,6 +457,26 @@ def what_each_provider_adds_is_in_the_prompt(run: HostRun) -> None:
                         value=show(shown),
                     )
                 )
+    _it_is_that_of_the_session(run)
+
+
+def _it_is_that_of_the_session(run: HostRun) -> None:
+    """A new conversation has a prompt of its own: a block may tell of the store as it is then."""
+    block = [f"The harbour book was opened by {run.facts.name()}."]
+    provider = run.serving("sessions", "prompt", system_prompt_block=lambda: block[0])
+    host = run.opened(provider)
+    if not host.has("switch") or host.is_without("switch new"):
+        return
+    host.prompt()
+    host.switch("new", run.session_key())
+    if not run.wait_until(lambda: provider.count("on_session_switch") > 0, 2.0):
+        return  # A switch that is not told is for MP-HOST-SESS-005.
+    block[0] = f"The harbour book was opened by {run.facts.name()}."
+    if host.has("turn"):
+        host.turn("Which berth is free?")
+    if block[0] not in (shown := host.prompt()):
+        wanted = f"a prompt of the new conversation that holds {block[0]!r} of {provider.name}"
+        run.violated(Returned(wanted=wanted, value=show(shown)))
 
 
 _BOATS = re.compile(r"The user has \d+ boats\.")

@@ -286,3 +286,13 @@ class SaysThePromptOnceMoreInEachRequest(Agent):
 class EncodesAResultTwice(MemoryProviderRegistry):
     def handle_tool_call(self, tool_name, args, **kwargs):
         return json.dumps(super().handle_tool_call(tool_name, args, **kwargs))
+
+
+@mutant(kills="MP-HOST-PROMPT-006", says="of the new conversation", report="D3")
+class KeepsThePromptOfTheStart(MemoryProviderRegistry):
+    kept = None
+
+    def system_prompt_block(self):
+        if self.kept is None:
+            self.kept = super().system_prompt_block()
+        return self.kept
