@@ -532,7 +532,8 @@ def _assert_session_works(run: HostRun, host: Host, good: list[Probe]) -> None:
         )
     before = [provider.count("on_turn_complete", "on_memory_write") for provider in good]
     host.record("Hello.")
-    host.write("The harbour opens at six.")
+    # Another one each time: a host that mirrors no text twice is for MP-HOST-WRITE-001.
+    host.write(f"The harbour is {run.facts.name()}.")
     for provider, count in zip(good, before, strict=True):
         wanted = count + 2
         if not run.wait_until(lambda p=provider, n=wanted: _writes(p) >= n):  # type: ignore[misc]
