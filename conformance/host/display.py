@@ -50,18 +50,24 @@ def _remembering(run: HostRun) -> tuple[Probe, str, str]:
 @check("MP-HOST-RECALL-005")
 def recall_is_asked_with_the_message_of_the_turn(run: HostRun) -> None:
     run.needs_agent()
-    provider = run.probe(enrich_turn=answering("Noted."))
-    host = run.opened(provider, steps=("turn",))
+    for step in ("turn", "stream"):
+        provider = run.probe(enrich_turn=answering("Noted."))
+        host = run.opened(provider, steps=("turn",))
+        if host.has(step):
+            _is_asked_with_the_message(run, host, provider, step)
+
+
+def _is_asked_with_the_message(run: HostRun, host: Host, provider: Probe, step: str) -> None:
     messages = [f"What about {run.facts.name()}, number {number}?" for number in range(3)]
     # A question that comes again is a turn as any other: much may have been stored meanwhile.
     for message in (*messages, messages[0]):
         before = provider.count("enrich_turn")
-        host.turn(message)
+        host.turn(message, step=step)
         queries = [call.args[0] for call in provider.named("enrich_turn")[before:]]
         if not any(message in query for query in queries):
             run.violated(
                 Returned(wanted=f"a recall for {show(message)}", value=show(queries)),
-                operation="turn",
+                operation=step,
             )
 
 

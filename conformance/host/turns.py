@@ -238,10 +238,18 @@ def an_answer_is_recorded_without_a_block(run: HostRun) -> None:
 
 @check("MP-HOST-TSTART-001")
 def a_turn_is_said_to_begin_before_recall(run: HostRun) -> None:
-    provider = run.serving("turns", enrich_turn=answering("Noted."))
-    host = run.opened(provider, *run.beside(run.probe()), steps=("turn",))
+    for step in ("stream", "turn"):
+        provider = run.serving("turns", enrich_turn=answering("Noted."))
+        host = run.opened(provider, *run.beside(run.probe()), steps=("turn",))
+        if host.has(step):
+            _begins_before_recall(run, host, provider, step)
+    if run.loaded.is_driver:
+        _begins_once_without_an_answer(run, host, provider)
+
+
+def _begins_before_recall(run: HostRun, host: Host, provider: Probe, step: str) -> None:
     for number in range(3):
-        host.turn(f"Question {number}?")
+        host.turn(f"Question {number}?", step=step)
     needs_promise(provider, "on_turn_start")
     hooks = [call.hook for call in provider.named("on_turn_start", "enrich_turn")]
     # A host may recall for one turn more than once.
@@ -257,8 +265,6 @@ def a_turn_is_said_to_begin_before_recall(run: HostRun) -> None:
     if [message for _, message in begun] != [f"Question {number}?" for number in range(3)]:
         run.violated(Returned(wanted="the messages of the turns", value=show(begun)))
     _assert_grows(run, provider)
-    if run.loaded.is_driver:
-        _begins_once_without_an_answer(run, host, provider)
 
 
 def _assert_grows(run: HostRun, provider: Probe) -> None:

@@ -328,3 +328,19 @@ class KeepsTheEndOfAStreamToItself(Agent):
         shown = "".join(map(scrubber.feed, self._answered(user_message)))
         self._finish(user_message, shown)
         return Turn(shown)
+
+
+@mutant(kills="MP-HOST-RECALL-005", says="a recall for", report="D1")
+class StreamsWithTheRecallOfTheTurnBefore(Agent):
+    before, is_streaming = "", False
+
+    def stream(self, user_message):
+        self.is_streaming = True
+        try:
+            return super().stream(user_message)
+        finally:
+            self.is_streaming, self.before = False, user_message
+
+    def recall(self, user_message, messages):
+        asked = self.before if self.is_streaming and self.before else user_message
+        return super().recall(asked, messages)

@@ -450,3 +450,13 @@ class _OfTheStart(Through):
 @mutant(kills="MP-HOST-PREWARM-001", says="that was switched to", report="D3")
 class PreparesUnderTheKeyOfTheStart(Wrapping):
     through = _OfTheStart
+
+
+@mutant(kills="MP-HOST-TSTART-001", says="on_turn_start before enrich_turn", report="A3")
+class BeginsNoStreamedTurn(Agent):
+    def stream(self, user_message):
+        kept, self._has = self._has, lambda method: method != "on_turn_start" and kept(method)
+        try:
+            return super().stream(user_message)
+        finally:
+            self._has = kept
