@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 from memproto.deadlines import Deadlines
 from memproto.errors import Unavailable, WriteRefused
+from memproto.operations import EXTENSION_HOOKS
 from memproto.testing.clauses import Untestable, Violation, check
 from memproto.testing.evidence import Called, Changed, Differs, NotReported, Raised, Returned
 from memproto.testing.facts import Fact
 from memproto.testing.host.host import Host, HostLate
 from memproto.testing.host.model import plain
-from memproto.testing.host.probes import Probe, answering, raising, tool
+from memproto.testing.host.probes import Extended, Probe, answering, raising, tool
 from memproto.testing.host.run import HostRun
 from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
@@ -76,7 +77,65 @@ def whatever_a_provider_raises_the_others_get_every_call(run: HostRun) -> None:
                 )
     for make in _ERRORS:
         _assert_tools_go_on(run, make)
+    _assert_extensions_go_on(run)
     run.needs_also("compress")
+
+
+#: Extensions that a host may serve, and their hooks. A preparation comes when nobody waits for it.
+_SERVED = (
+    "prompt",
+    "turns",
+    "prewarm",
+    "record",
+    "delegation",
+    "compress_notes",
+    "backup",
+    "privacy",
+    "sessions",
+)
+_UNWAITED = "queue_prefetch"
+_EXTENDED = tuple(hook for name in _SERVED for hook in EXTENSION_HOOKS[name])
+
+
+def _assert_extensions_go_on(run: HostRun) -> None:
+    """The same for a provider that raises in each hook of its extensions, and in whole turns."""
+    names = [run.label() for _ in range(2)]
+    expected = _extensions_of_good(run, names, {})
+    for make in _ERRORS:
+        fault = dict.fromkeys(("enrich_turn", *_EXTENDED), raising(make))
+        what = f"a provider raises {make().__class__.__name__} in the hooks of its extensions"
+        try:
+            got = _extensions_of_good(run, names, fault)
+        except Violation as found:
+            run.violated(found.evidence.told(tail=f", when {what}"))
+        if got != expected:
+            seen = f"{show(expected - got or got - expected)} differ when {what}"
+            run.violated(Differs(wanted="the same calls for the others", seen=seen))
+
+
+def _extensions_of_good(run: HostRun, names: list[str], fault: dict[str, Any]) -> Counter[str]:
+    """A session with all that the host has steps for; the calls of a good provider in it."""
+    bad, good = Extended(names[0], _SERVED, **fault), Extended(names[1], _SERVED)
+    others = run.beside(good)
+    host = run.opened(bad, *others)
+    acts: tuple[tuple[str, Callable[[], Any]], ...] = (
+        ("prompt", host.prompt),
+        ("turn", lambda: host.turn("Which berth is free?")),
+        ("stream", lambda: host.turn("And which one tomorrow?", step="stream")),
+        ("delegate", lambda: host.delegate("Find a berth.", "Berth 7.", run.session_key())),
+        ("compress", lambda: host.compress([{"role": "user", "content": "Hello."}])),
+        ("backup_paths", host.backup_paths),
+        ("delegate", lambda: host.delegate("Find it again.", "Berth 4.", run.session_key())),
+        ("forget", lambda: host.forget({})),
+        ("end", host.end),
+        # Last, since nothing is asked of a provider that has not switched yet.
+        ("switch", lambda: host.switch("new", run.session_key())),
+    )
+    for step, act in acts:
+        if host.has(step) and not (step == "switch" and host.is_without("switch new")):
+            act()
+    host.close()
+    return Counter(call.hook for one in others for call in one.calls if call.hook != _UNWAITED)
 
 
 def _assert_tools_go_on(run: HostRun, make: Callable[[], BaseException]) -> None:

@@ -426,3 +426,22 @@ class HandsOneTurnToAll(MemoryProviderRegistry):
         for lane in self._core.writable():
             if "record" in lane.extensions:
                 lane.accept("record", ({"session_id": self.session_key, **turn},))
+
+
+class _BeginningAnExit(Through):
+    def on_turn_start(self, turn_number, message, **kwargs):
+        try:
+            self.inner.on_turn_start(turn_number, message, **kwargs)
+        except SystemExit as error:
+            self.registry.exiting = error
+
+
+@mutant(kills="MP-HOST-ISO-001", says="in the hooks of its extensions", report="H4")
+class AnExitEndsTheBeginningOfATurn(Wrapping):
+    through = _BeginningAnExit
+    exiting = None
+
+    def on_turn_start(self, turn_number, message, **kwargs):
+        super().on_turn_start(turn_number, message, **kwargs)
+        if self.exiting:
+            raise self.exiting
