@@ -312,7 +312,8 @@ def _assert_called(run: HostRun, host: Host, providers: list[Probe], promised: l
 def no_write_hook_is_called_in_other_contexts(run: HostRun) -> None:
     for context in ("primary", "cron", "subagent", "flush"):
         provider = run.serving("sessions", "delegation", enrich_turn=answering("Noted."))
-        host = run.host(provider)
+        whole = run.beside(run.serving("record"))
+        host = run.host(provider, *whole)
         host.open(agent_context=context)
         _use(run, host)
         host.close()
@@ -320,7 +321,7 @@ def no_write_hook_is_called_in_other_contexts(run: HostRun) -> None:
         if provider.count("initialize") and not provider.count("enrich_turn"):
             expected = f"recall that goes on in the context {context!r}"
             run.violated(Called(wanted=expected, hook="enrich_turn", times=0))
-        met = [call.hook for call in provider.named(*_WRITES)]
+        met = [call.hook for one in (provider, *whole) for call in one.named(*_WRITES)]
         if context == "primary" and not contexts:
             observed = "`protocol.contexts` is empty, or the provider was not initialized"
             run.violated(Differs(wanted="a context in which write hooks are called", seen=observed))
@@ -342,6 +343,16 @@ def no_write_hook_is_called_in_other_contexts(run: HostRun) -> None:
             )
 
 
+#: A turn with all that is known of it.
+_TURN = {
+    "turn_id": "turn-1",
+    "started_at": "2026-03-14T09:26:53+05:45",
+    "ended_at": "2026-03-14T09:27:10+05:45",
+    "user_message": "Take berth 9.",
+    "assistant_response": "Noted.",
+}
+
+
 def _contexts(provider: Probe) -> tuple[str, ...]:
     return tuple(provider.protocol().get("contexts", ("primary",)))
 
@@ -351,6 +362,11 @@ def _use(run: HostRun, host: Host) -> None:
     host.recall("Which berth is free?")
     host.record("Take berth 7.")
     host.write("The harbour opens at six.")
+    for step in ("turn", "stream"):
+        if host.has(step):
+            host.turn("Take berth 4.", step=step)
+    if host.has("record_turn"):
+        host.record_turn(dict(_TURN))
     if host.has("delegate"):
         host.delegate("Find a berth.", "Berth 7.", run.session_key())
     if host.has("end"):

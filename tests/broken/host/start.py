@@ -288,3 +288,11 @@ class CallsToolsOfTheUnavailable(_CallsTheDropped):
 class CallsToolsOfTheHalfStarted(_CallsTheDropped):
     def is_meant(self, provider):
         return provider.is_available() is True
+
+
+@mutant(kills="MP-HOST-CTX-001", says="on_turn_complete was called", report="F6")
+class RecordsWholeTurnsInEveryContext(MemoryProviderRegistry):
+    def record(self, turn):
+        kept, self._core.writes_are_called = self._core.writes_are_called, True
+        super().record(turn)
+        self._core.writes_are_called = kept
