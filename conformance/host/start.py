@@ -462,6 +462,10 @@ def a_provider_whose_initialize_raised_is_left_out_and_reported(run: HostRun) ->
                         seen="it was not called",
                     )
                 )
+            if (times := provider.count("initialize")) > 1:
+                # Each turn would wait for the backend that was away when the session began.
+                wanted = f"one initialize of {provider.name}, which raised"
+                run.violated(Called(wanted=wanted, hook="initialize", times=times, due=1))
             _assert_left_alone(run, provider, _USED, what)
             _assert_reported(run, host, provider, what)
     _goes_on_without_any(run)

@@ -296,3 +296,12 @@ class RecordsWholeTurnsInEveryContext(MemoryProviderRegistry):
         kept, self._core.writes_are_called = self._core.writes_are_called, True
         super().record(turn)
         self._core.writes_are_called = kept
+
+
+@mutant(kills="MP-HOST-INIT-002", says="one initialize of", report="B9")
+class OpensAgainWhatHasFailed(MemoryProviderRegistry):
+    def enrich_turn(self, user_message, messages):
+        for lane in self._core.refused.values():
+            if lane.dropped_for:
+                lane.attempt("initialize", self.session_key, {})
+        return super().enrich_turn(user_message, messages)
