@@ -1,5 +1,6 @@
 """Chapter 80: what one provider does to the others, and what is said about it."""
 
+import asyncio
 import contextlib
 import copy
 import functools
@@ -10,13 +11,14 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from memproto.deadlines import Deadlines
-from memproto.errors import WriteRefused
+from memproto.errors import Unavailable, WriteRefused
+from memproto.operations import EXTENSION_HOOKS
 from memproto.testing.clauses import Untestable, Violation, check
 from memproto.testing.evidence import Called, Changed, Differs, NotReported, Raised, Returned
 from memproto.testing.facts import Fact
 from memproto.testing.host.host import Host, HostLate
 from memproto.testing.host.model import plain
-from memproto.testing.host.probes import Probe, answering, raising, tool
+from memproto.testing.host.probes import Extended, Probe, answering, raising, tool
 from memproto.testing.host.run import HostRun
 from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
@@ -49,6 +51,8 @@ _ERRORS: tuple[Callable[[], BaseException], ...] = (
     _Unspeakable,
     SystemExit,
     GeneratorExit,
+    # As of a client with a loop of its own; a host on a loop may take it for its own end.
+    asyncio.CancelledError,
 )
 
 
@@ -73,7 +77,65 @@ def whatever_a_provider_raises_the_others_get_every_call(run: HostRun) -> None:
                 )
     for make in _ERRORS:
         _assert_tools_go_on(run, make)
+    _assert_extensions_go_on(run)
     run.needs_also("compress")
+
+
+#: Extensions that a host may serve, and their hooks. A preparation comes when nobody waits for it.
+_SERVED = (
+    "prompt",
+    "turns",
+    "prewarm",
+    "record",
+    "delegation",
+    "compress_notes",
+    "backup",
+    "privacy",
+    "sessions",
+)
+_UNWAITED = "queue_prefetch"
+_EXTENDED = tuple(hook for name in _SERVED for hook in EXTENSION_HOOKS[name])
+
+
+def _assert_extensions_go_on(run: HostRun) -> None:
+    """The same for a provider that raises in each hook of its extensions, and in whole turns."""
+    names = [run.label() for _ in range(2)]
+    expected = _extensions_of_good(run, names, {})
+    for make in _ERRORS:
+        fault = dict.fromkeys(("enrich_turn", *_EXTENDED), raising(make))
+        what = f"a provider raises {make().__class__.__name__} in the hooks of its extensions"
+        try:
+            got = _extensions_of_good(run, names, fault)
+        except Violation as found:
+            run.violated(found.evidence.told(tail=f", when {what}"))
+        if got != expected:
+            seen = f"{show(expected - got or got - expected)} differ when {what}"
+            run.violated(Differs(wanted="the same calls for the others", seen=seen))
+
+
+def _extensions_of_good(run: HostRun, names: list[str], fault: dict[str, Any]) -> Counter[str]:
+    """A session with all that the host has steps for; the calls of a good provider in it."""
+    bad, good = Extended(names[0], _SERVED, **fault), Extended(names[1], _SERVED)
+    others = run.beside(good)
+    host = run.opened(bad, *others)
+    acts: tuple[tuple[str, Callable[[], Any]], ...] = (
+        ("prompt", host.prompt),
+        ("turn", lambda: host.turn("Which berth is free?")),
+        ("stream", lambda: host.turn("And which one tomorrow?", step="stream")),
+        ("delegate", lambda: host.delegate("Find a berth.", "Berth 7.", run.session_key())),
+        ("compress", lambda: host.compress([{"role": "user", "content": "Hello."}])),
+        ("backup_paths", host.backup_paths),
+        ("delegate", lambda: host.delegate("Find it again.", "Berth 4.", run.session_key())),
+        ("forget", lambda: host.forget({})),
+        ("end", host.end),
+        # Last, since nothing is asked of a provider that has not switched yet.
+        ("switch", lambda: host.switch("new", run.session_key())),
+    )
+    for step, act in acts:
+        if host.has(step) and not (step == "switch" and host.is_without("switch new")):
+            act()
+    host.close()
+    return Counter(call.hook for one in others for call in one.calls if call.hook != _UNWAITED)
 
 
 def _assert_tools_go_on(run: HostRun, make: Callable[[], BaseException]) -> None:
@@ -132,7 +194,46 @@ def no_party_sees_messages_that_another_one_changed(run: HostRun) -> None:
         _assert_unseen(run, lambda: host.compress(plain), plain, editor, reader)
     _assert_apart(run, "compress_notes", "compress_notes", lambda host: host.compress(plain))
     _assert_apart(run, "sessions", "on_session_end", _ends)
+    _assert_turns_apart(run)
     run.needs_also("compress")
+
+
+def _assert_turns_apart(run: HostRun) -> None:
+    """A turn that is handed over whole holds messages too: each provider has its own."""
+    said = [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Noted."}]
+    turn = {
+        "turn_id": "turn-1",
+        "started_at": "2026-03-14T09:26:53+05:45",
+        "ended_at": "2026-03-14T09:27:10+05:45",
+        "user_message": "Hello.",
+        "assistant_response": "Noted.",
+        "messages": said,
+    }
+    edited, seen = threading.Event(), []
+
+    def edit(given: dict[str, Any]) -> None:
+        _Editor()(given.get("messages", []))
+        edited.set()
+
+    def read(given: dict[str, Any]) -> None:
+        edited.wait(2.0 * run.scale)
+        seen.append(copy.deepcopy(given.get("messages", [])))
+
+    for other in run.beside(run.serving("record", record=read)):
+        host = run.opened(run.serving("record", record=edit), other)
+        if not host.has("record_turn"):
+            return
+        host.record_turn(turn)
+        run.wait_until(lambda: bool(seen), 2.0)
+    for whose, messages in (("the agent", said), *(("the other provider", one) for one in seen)):
+        if found := [message for message in messages if _is_edited(message)]:
+            run.violated(
+                Changed(
+                    wanted=f"{whose} has the messages of a turn as they were",
+                    subject="argument",
+                    difference=f"one of them is {show(found[0])}",
+                )
+            )
 
 
 def _ends(host: Host) -> None:
@@ -314,7 +415,9 @@ def nobody_is_shown_what_an_exception_says(run: HostRun) -> None:
         # Of these a host may think that their text is for whoever called.
         lambda: ValueError(said),
         lambda: KeyError(said),
-        lambda: _caused(said),
+        lambda: _caused(RuntimeError, said),
+        # A named error may be shown, and not the one that it comes from.
+        lambda: _caused(Unavailable, said),
     )
     name = run.label().replace("-", "_")
     served = ("tools", "prompt", "compress_notes", "turns")
@@ -352,9 +455,9 @@ def _told_without(
         yield "turn", "the request to the model", plain(message.get("content"))
 
 
-def _caused(said: str) -> RuntimeError:
+def _caused(make: type[Exception], said: str) -> Exception:
     """An error that another one led to, whose text says more."""
-    error = RuntimeError("the backend is away")
+    error = make("the backend is away")
     error.__cause__ = OSError(said)
     return error
 

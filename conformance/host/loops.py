@@ -1,8 +1,11 @@
 """Chapter 80: registries and event loops."""
 
 import copy
+import dataclasses
+import math
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from memproto.testing.clauses import NotApplicable, check
@@ -82,41 +85,78 @@ def a_caller_on_a_loop_is_served_as_any_other(run: HostRun) -> None:
 @check("MP-HOST-LOOP-002")
 def the_loop_goes_on_while_a_provider_works(run: HostRun) -> None:
     _needs_registry(run)
-    held: dict[str, bool] = {}
+    looks: list[_Look] = []
     loop = run.host().driver.loop
     if loop is None:
         raise NotApplicable("none of its methods is a coroutine")
-    hooks = {hook: _Looking(hook, held, run.scale) for hook in (*_HOOKS, *_ASKED)}
+    hooks = {hook: _Looking(hook, looks, run.scale) for hook in (*_HOOKS, *_ASKED)}
     provider = Extended(run.label(), _SERVED, [tool("find_berth")], **hooks)
     host = run.host(provider)
-    for look in hooks.values():
-        look.turn = host.driver.loop.submit
+    for hook in hooks.values():
+        hook.turn = host.driver.loop.submit
     _use(run, host)
-    for hook, is_held in held.items():
-        if is_held:
-            run.violated(
-                Differs(
-                    wanted=f"a loop that goes on while {hook} works",
-                    seen="it stood still",
-                )
-            )
-    if "enrich_turn" not in held:
+    for look in _holders(looks):
+        wanted = f"a loop that goes on while {look.hook} works"
+        run.violated(Differs(wanted=wanted, seen="it stood still"))
+    if "enrich_turn" not in {look.hook for look in looks}:
         run.violated(Called(wanted="a recall of the provider", hook="enrich_turn", times=0))
+
+
+@dataclasses.dataclass
+class _Look:
+    """
+    One call of a hook, on the clock of `time.perf_counter`.
+
+    Attributes:
+        hook: Its name.
+        left_s: When it returned.
+        turned_s: When the loop went on behind its beginning.
+
+    """
+
+    hook: str
+    left_s: float = math.inf
+    turned_s: float = math.inf
+
+    def is_held(self) -> bool:
+        """True if the loop stood still until it returned."""
+        return self.turned_s > self.left_s
+
+
+def _holders(looks: Iterable[_Look]) -> list[_Look]:
+    """
+    The calls that the loop waited for.
+
+    A call beside one of them finds the loop standing as well, and it stands on when that returns.
+    """
+    held = [look for look in looks if look.is_held()]
+    return [
+        look
+        for look in held
+        if not any(look.left_s < other.left_s < look.turned_s for other in held)
+    ]
 
 
 class _Looking:
     """A hook that looks whether the loop does something else meanwhile."""
 
-    def __init__(self, hook: str, held: dict[str, bool], scale: float) -> None:
+    def __init__(self, hook: str, looks: list[_Look], scale: float) -> None:
         self.turn: Callable[[Callable[[], None]], None] = lambda act: act()
         self._hook = hook
-        self._held = held
+        self._looks = looks
         self._wait_s = _TURN_S * scale
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        turned = threading.Event()
-        self.turn(turned.set)
-        self._held[self._hook] = not turned.wait(self._wait_s)
+        look, turned = _Look(self._hook), threading.Event()
+
+        def goes_on() -> None:
+            look.turned_s = time.perf_counter()
+            turned.set()
+
+        self._looks.append(look)
+        self.turn(goes_on)
+        turned.wait(self._wait_s)
+        look.left_s = time.perf_counter()
         return copy.deepcopy(_ASKED.get(self._hook))
 
 

@@ -1,6 +1,8 @@
 """Chapter 80: recall under a deadline, late answers, stuck providers, wrong types."""
 
+import dataclasses
 import datetime as dt
+import functools
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -42,6 +44,30 @@ def recall_ends_at_its_deadline(run: HostRun) -> None:
             )
 
     run.at_some_pace(attempt)
+    if run.loaded.is_driver:
+        for step in ("turn", "stream"):
+            run.at_some_pace(functools.partial(_ends_in_a_turn, run, step))
+
+
+def _ends_in_a_turn(run: HostRun, step: str, deadlines: Deadlines) -> None:
+    """A turn may gather its recall in another way than a recall by itself, and a stream too."""
+    good = run.beside(run.probe(enrich_turn=answering("The lamps are lit.")))
+    hung = run.probe(enrich_turn=run.gate("Too late."))
+    budget_s = deadlines.enrich_s
+    pace = dataclasses.replace(deadlines, turn_start_s=budget_s, ask_s=budget_s)
+    host = run.opened(hung, *good, deadlines=pace)
+    if not host.has(step):
+        return
+    host.turn("Which lamps are lit?", step=step)
+    is_sent = host.model.was_sent("The lamps are lit.")
+    if good and good[0].count("enrich_turn") and host.model.requests and not is_sent:
+        run.violated(
+            Returned(
+                wanted="the answer of the provider that kept it in the request of a turn",
+                value=show(host.model.sent()),
+            ),
+            operation=step,
+        )
 
 
 @check("MP-HOST-RECALL-002")

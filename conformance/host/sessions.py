@@ -3,7 +3,7 @@
 import functools
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from memproto.deadlines import Deadlines
@@ -15,7 +15,7 @@ from memproto.testing.host.host import Host
 from memproto.testing.host.model import plain
 from memproto.testing.host.probes import Extended, Probe, ReceivedCall, answering, tool
 from memproto.testing.host.run import HostRun
-from memproto.testing.host.words import UNUSUAL
+from memproto.testing.host.words import PAGES, UNUSUAL
 from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
 
@@ -29,6 +29,7 @@ _WAYS: dict[str, tuple[tuple[str, ...], int]] = {
     "a turn is broken off, and the agent is left": (("interrupt", "exit"), 1),
     "a new one begins, and the agent is left": (("new", "exit"), 2),
     "it ends, a new one begins, and the agent is left": (("end", "new", "exit"), 2),
+    "it ends, another one is resumed, and the agent is left": (("end", "resume", "exit"), 2),
 }
 
 #: Number of turns of a conversation that is longer than a few screens.
@@ -38,7 +39,7 @@ _SAID = 12
 _BURST = 300
 
 #: Step of a driver that makes one of those, if it has another name.
-_STEP_OF = {"new": "switch"}
+_STEP_OF = {"new": "switch", "resume": "switch"}
 
 
 @check("MP-HOST-SESS-001")
@@ -49,6 +50,8 @@ def each_session_ends_once(run: HostRun) -> None:
         providers = [first, *run.beside(run.serving("sessions"))]
         host = run.opened(*providers)
         if not all(host.has(_STEP_OF.get(step, step)) for step in steps):
+            continue
+        if any(host.is_without(f"switch {step}") for step in steps):
             continue
         _go(run, host, steps)
         for provider in providers:
@@ -72,7 +75,7 @@ def _go(run: HostRun, host: Host, steps: tuple[str, ...]) -> None:
     _say(host, "Book berth 7.")
     for step in steps:
         _leave(run, host, step)
-        if step == "new":
+        if step in _STEP_OF:
             _say(host, "Book berth 4.")
 
 
@@ -91,7 +94,7 @@ def a_session_ends_with_its_messages(run: HostRun) -> None:
         provider = run.serving("sessions")
         host = run.opened(provider)
         texts = [f"Book berth {number} for {run.facts.name()}." for number in range(_SAID)]
-        texts.append(f"Read this. {'The ferry leaves at six. ' * 240}{run.facts.name()}.")
+        texts.append(f"Read this. {PAGES}{run.facts.name()}.")
         for text in texts:
             host.turn(text)
         for step in steps:
@@ -104,6 +107,8 @@ def _leave(run: HostRun, host: Host, way: str) -> None:
         host.turn("Book all of them.", step="interrupt")
     elif way == "new":
         host.switch("new", run.session_key())
+    elif way == "resume":
+        host.switch("resume", run.session_key())
     elif way == "end":
         host.end()
     else:
@@ -234,6 +239,9 @@ def a_switch_says_which_kind_it_is(run: HostRun) -> None:
         # The second one leaves a session to which there was a switch, and not the first one.
         for number in range(2):
             key = left if kind == "rewind" else run.session_key()
+            # Where nothing was said there is nothing to undo, to compress or to branch from.
+            if host.has("turn") or host.has("record"):
+                _say(host, "Book berth 7.")
             host.switch(kind, key)
             for provider in providers:
                 if not run.wait_until(lambda p=provider, n=number: p.count(_SWITCH) > n):  # type: ignore[misc]
@@ -345,6 +353,44 @@ def a_session_begins_with_nothing_of_another(run: HostRun) -> None:
     guest.open(user_id=f"{run.config()['user_id']}-guest")
     knows_nothing((guest, other), "a session of another user")
     _other_texts_are_of_one_session(run)
+    _two_sessions_at_a_time_are_apart(run)
+
+
+def _two_sessions_at_a_time_are_apart(run: HostRun) -> None:
+    """Two users are served side by side, and each provider is told of its own session alone."""
+    facts, sessions = run.facts.several(2), []
+    for number in range(2):
+        provider = run.serving("sessions", "delegation", "turns")
+        host = run.host(provider)
+        host.open(user_id=f"{run.config()['user_id']}-{number}")
+        sessions.append((host, provider))
+    for _ in range(2):
+        for (host, _), fact in zip(sessions, facts, strict=True):
+            host.turn(fact.text)
+    for (host, _), fact in zip(sessions, facts, strict=True):
+        acts: tuple[tuple[str, Callable[[], Any]], ...] = (
+            ("record", functools.partial(host.record, fact.text, fact.text)),
+            ("write_memory", functools.partial(host.mirror, "add", "memory", fact.text)),
+            (
+                "delegate",
+                functools.partial(host.delegate, fact.text, fact.text, run.session_key()),
+            ),
+            ("end", host.end),
+        )
+        for step, act in acts:
+            if host.has(step):
+                act()
+    for host, _ in sessions:
+        host.close()
+    for (host, provider), other in zip(sessions, facts[::-1], strict=True):
+        told = [
+            call for call in provider.calls if other.stands_in(repr((call.args, call.keywords)))
+        ]
+        if told or host.model.was_sent(other.name):
+            where = f"`{told[0].hook}`" if told else "the request to the model"
+            expected = f"in {where} of a session nothing of another one that is open beside it"
+            value = show(told[0].args if told else host.model.sent())
+            run.violated(Returned(wanted=expected, value=value), operation="turn")
 
 
 def _other_texts_are_of_one_session(run: HostRun) -> None:
@@ -415,7 +461,7 @@ def a_delegation_is_told_once(run: HostRun) -> None:
     providers = [told, *run.beside(other)]
     host = run.opened(*providers, steps=("delegate",))
     # Two subagents may have the same task, and each has its own session and its own answer.
-    found = ("Berth 7 is free.", f"Berth 4. {UNUSUAL} {'The ferry leaves at six. ' * 240}Done.")
+    found = ("Berth 7 is free.", f"Berth 4. {UNUSUAL} {PAGES}Done.")
     done = [("Find a berth.", result, run.session_key()) for result in found]
     for task in done:
         host.delegate(*task)

@@ -1,6 +1,7 @@
 """Chapter 80: the end of a session."""
 
 import contextlib
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,7 @@ from memproto.errors import Unavailable
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.evidence import Called, Differs, NotReported
 from memproto.testing.host.host import Host, HostLate, undecided_if_late
-from memproto.testing.host.probes import Probe, answering, raising
+from memproto.testing.host.probes import Gate, Probe, answering, raising
 from memproto.testing.host.run import HostRun
 from memproto.testing.needs import depends_on
 
@@ -244,3 +245,32 @@ def a_shutdown_that_raised_is_reported(run: HostRun) -> None:
                 raise Untestable("a shutdown did not come", depends_on("MP-HOST-SHUT-002"))
             if not run.wait_until(lambda p=provider, h=host: bool(h.reports.about(p.name)), 2.0):  # type: ignore[misc]
                 run.violated(NotReported(about=f"shutdown of {provider.name}, which raised"))
+
+
+@check("MP-HOST-SHUT-007")
+def no_call_that_hangs_holds_the_process(run: HostRun) -> None:
+    # A shutdown that hangs takes the whole exit budget of a host that takes no other one.
+    hooks = ("enrich_turn", "on_turn_complete", *(["shutdown"] if run.takes("deadlines") else []))
+    for hook in hooks:
+        gate = run.gate()
+        provider = run.probe(**{hook: gate})
+        budget_s = 0.3 * run.scale
+        host = run.opened(provider, deadlines=Deadlines(enrich_s=budget_s, shutdown_s=2 * budget_s))
+        # A host that waits for it is for MP-HOST-RECALL-001, MP-HOST-TURN-002 and MP-HOST-SHUT-003.
+        with contextlib.suppress(HostLate):
+            host.recall("Anything?") if hook == "enrich_turn" else host.record("One turn.")
+            if hook == "shutdown":
+                host.close()
+        if not gate.entered.wait(5.0 * run.scale):
+            raise Untestable(f"{hook} is not called", depends_on("MP-HOST-INIT-005"))
+        if held := [thread for thread in _threads() if not thread.daemon and _is_in(thread, gate)]:
+            seen = f"{hook} hangs on {held[0].name!r}, which is no daemon thread"
+            run.violated(Differs(wanted="a process that can end while a provider hangs", seen=seen))
+
+
+def _is_in(thread: threading.Thread, gate: Gate) -> bool:
+    """True if a thread hangs at the gate."""
+    frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - the only view of it
+    while frame is not None and frame.f_locals.get("self") is not gate:
+        frame = frame.f_back
+    return frame is not None

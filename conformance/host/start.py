@@ -1,6 +1,7 @@
 """Chapter 80: what a session begins with, and what hosts promise at its start."""
 
 import contextlib
+import copy
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from memproto.operations import EXTENSION_HOOKS, OPERATIONS
 from memproto.testing.clauses import NotApplicable, Untestable, Violation, check
 from memproto.testing.evidence import Called, Differs, Lacks, Misordered, NotReported, Returned
 from memproto.testing.host.host import Host
-from memproto.testing.host.probes import Probe, answering, raising, tool
+from memproto.testing.host.probes import Extended, Probe, answering, raising, tool
 from memproto.testing.host.run import HostRun
 from memproto.testing.host.steps import STEPS
 from memproto.testing.needs import Driver
@@ -56,6 +57,21 @@ def the_config_holds_what_is_promised(run: HostRun) -> None:
     for other in run.beside(run.probe()):
         run.opened(run.probe(initialize=_empty), other).begin(other)
         _assert_is_whole(run, _config(run, other), ", where another provider empties its own")
+    _assert_is_its_own(run)
+
+
+def _assert_is_its_own(run: HostRun) -> None:
+    """The agent's own values, and what is in them, are no other party's to change."""
+    given = {"tags": ["harbour"], "model": {"names": ["tide"]}}
+    for other in run.beside(run.probe()):
+        handed = copy.deepcopy(given)
+        host = run.host(run.probe(initialize=_empty), other)
+        host.open(options=handed)
+        host.begin(other)
+        got = _config(run, other).get("options", given)  # A host may hand on no key of its agent's.
+        if got != given or handed != given:
+            wanted = f"`options` {show(given)}, where another provider empties its own"
+            run.violated(Returned(wanted=wanted, value=show(got if got != given else handed)))
 
 
 def _assert_is_whole(run: HostRun, config: dict[str, Any], where: str = "") -> None:
@@ -87,6 +103,9 @@ def _empty(session_key: str, config: dict[str, Any]) -> None:
     """A provider that takes its config for its own, with all that is in it."""
     for value in config.values():
         if isinstance(value, dict):
+            for inner in value.values():
+                if isinstance(inner, dict | list):
+                    inner.clear()
             value.clear()
 
 
@@ -293,7 +312,8 @@ def _assert_called(run: HostRun, host: Host, providers: list[Probe], promised: l
 def no_write_hook_is_called_in_other_contexts(run: HostRun) -> None:
     for context in ("primary", "cron", "subagent", "flush"):
         provider = run.serving("sessions", "delegation", enrich_turn=answering("Noted."))
-        host = run.host(provider)
+        whole = run.beside(run.serving("record"))
+        host = run.host(provider, *whole)
         host.open(agent_context=context)
         _use(run, host)
         host.close()
@@ -301,7 +321,7 @@ def no_write_hook_is_called_in_other_contexts(run: HostRun) -> None:
         if provider.count("initialize") and not provider.count("enrich_turn"):
             expected = f"recall that goes on in the context {context!r}"
             run.violated(Called(wanted=expected, hook="enrich_turn", times=0))
-        met = [call.hook for call in provider.named(*_WRITES)]
+        met = [call.hook for one in (provider, *whole) for call in one.named(*_WRITES)]
         if context == "primary" and not contexts:
             observed = "`protocol.contexts` is empty, or the provider was not initialized"
             run.violated(Differs(wanted="a context in which write hooks are called", seen=observed))
@@ -323,6 +343,16 @@ def no_write_hook_is_called_in_other_contexts(run: HostRun) -> None:
             )
 
 
+#: A turn with all that is known of it.
+_TURN = {
+    "turn_id": "turn-1",
+    "started_at": "2026-03-14T09:26:53+05:45",
+    "ended_at": "2026-03-14T09:27:10+05:45",
+    "user_message": "Take berth 9.",
+    "assistant_response": "Noted.",
+}
+
+
 def _contexts(provider: Probe) -> tuple[str, ...]:
     return tuple(provider.protocol().get("contexts", ("primary",)))
 
@@ -332,6 +362,11 @@ def _use(run: HostRun, host: Host) -> None:
     host.recall("Which berth is free?")
     host.record("Take berth 7.")
     host.write("The harbour opens at six.")
+    for step in ("turn", "stream"):
+        if host.has(step):
+            host.turn("Take berth 4.", step=step)
+    if host.has("record_turn"):
+        host.record_turn(dict(_TURN))
     if host.has("delegate"):
         host.delegate("Find a berth.", "Berth 7.", run.session_key())
     if host.has("end"):
@@ -343,8 +378,25 @@ def _use(run: HostRun, host: Host) -> None:
 # Chapter 80: the start of a session.
 
 
-#: Hooks that no provider gets which takes no part in the session.
-_USED = ("capabilities", "enrich_turn", "on_memory_write", "on_turn_complete", "on_compress")
+#: Hooks that no provider gets which takes no part in the session. Schemas of tools may be read
+#: before it is opened, and paths of a backup without a session.
+_USED = (
+    "capabilities",
+    "enrich_turn",
+    "on_memory_write",
+    "on_turn_complete",
+    "on_compress",
+    "handle_tool_call",
+    "system_prompt_block",
+    "on_turn_start",
+    "queue_prefetch",
+    "record",
+    "compress_notes",
+    "on_delegation",
+    "on_session_end",
+    "on_session_switch",
+    "forget",
+)
 
 
 @check("MP-HOST-INIT-001")
@@ -355,7 +407,7 @@ def an_unavailable_provider_is_dropped_and_reported(run: HostRun) -> None:
         "None": lambda: None,
         "a str": lambda: "yes",
     }
-    absent = {what: run.probe(is_available=act) for what, act in answers.items()}
+    absent = {what: _serving_all(run, is_available=act) for what, act in answers.items()}
     said = {provider.name: what for what, provider in absent.items()}
     for group, host in _beside_good(run, absent.values()):
         for provider in group:
@@ -364,13 +416,29 @@ def an_unavailable_provider_is_dropped_and_reported(run: HostRun) -> None:
             _assert_reported(run, host, provider, dropped)
 
 
-def _beside_good(run: HostRun, subjects: Iterable[Probe]) -> Iterator[tuple[list[Probe], Host]]:
+def _serving_all(run: HostRun, **hooks: Callable[..., Any]) -> Extended:
+    """A provider with every extension, and a tool of its own."""
+    name = run.label().replace("-", "_")
+    return run.serving(*_EVERY, schemas=[tool(name)], **hooks)
+
+
+def _beside_good(
+    run: HostRun, subjects: Iterable[Extended]
+) -> Iterator[tuple[list[Extended], Host]]:
     """Sessions of the subjects between two good providers, as far as the host takes them."""
-    for group in run.groups(subjects):
+    together = list(subjects)
+    for group in [together] if run.loaded.most is None else [[one] for one in together]:
         good = [run.probe(enrich_turn=answering("Noted.")) for _ in range(2)]
         taken = run.beside(*good)
         host = run.opened(*taken[:1], *group, *taken[1:])
         _assert_session_works(run, host, list(taken))
+        for provider in group if host.has("call_tool") else ():
+            # An exception that the host raises here is for MP-HOST-TOOL-004.
+            with contextlib.suppress(Violation):
+                host.call_tool(provider.schemas[0]["name"], {"text": "x"})
+        # What the others get here is for the requirements on it.
+        with contextlib.suppress(Violation, Untestable):
+            _lead_through(run, host)
         yield group, host
 
 
@@ -381,7 +449,7 @@ def a_provider_whose_initialize_raised_is_left_out_and_reported(run: HostRun) ->
         lambda: Misconfigured("no key"),
         TimeoutError,
     )
-    failed = [run.probe(initialize=raising(make)) for make in errors]
+    failed = [_serving_all(run, initialize=raising(make)) for make in errors]
     for group, host in _beside_good(run, failed):
         for provider in group:
             what = f"{provider.name}, whose initialize raised"
@@ -394,6 +462,10 @@ def a_provider_whose_initialize_raised_is_left_out_and_reported(run: HostRun) ->
                         seen="it was not called",
                     )
                 )
+            if (times := provider.count("initialize")) > 1:
+                # Each turn would wait for the backend that was away when the session began.
+                wanted = f"one initialize of {provider.name}, which raised"
+                run.violated(Called(wanted=wanted, hook="initialize", times=times, due=1))
             _assert_left_alone(run, provider, _USED, what)
             _assert_reported(run, host, provider, what)
     _goes_on_without_any(run)
@@ -480,7 +552,8 @@ def _assert_session_works(run: HostRun, host: Host, good: list[Probe]) -> None:
         )
     before = [provider.count("on_turn_complete", "on_memory_write") for provider in good]
     host.record("Hello.")
-    host.write("The harbour opens at six.")
+    # Another one each time: a host that mirrors no text twice is for MP-HOST-WRITE-001.
+    host.write(f"The harbour is {run.facts.name()}.")
     for provider, count in zip(good, before, strict=True):
         wanted = count + 2
         if not run.wait_until(lambda p=provider, n=wanted: _writes(p) >= n):  # type: ignore[misc]

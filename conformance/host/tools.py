@@ -21,6 +21,7 @@ from memproto.testing.evidence import (
     Unsteady,
 )
 from memproto.testing.host.host import Host, HostLate
+from memproto.testing.host.model import plain
 from memproto.testing.host.probes import Extended, raising, tool
 from memproto.testing.host.run import HostRun
 from memproto.testing.needs import Driver, depends_on
@@ -226,8 +227,13 @@ def every_call_gives_one_json_document(run: HostRun) -> None:
     )
     host = run.opened(provider, steps=("tools", "call_tool"))
     _needs_offer(host, names["JSON"])
-    for name, (what, _) in answers.items():
-        _assert_document(run, host.call_tool(name, {"text": "x"}), f"a provider answers {what}")
+    for name, (what, act) in answers.items():
+        answer = host.call_tool(name, {"text": "x"})
+        _assert_document(run, answer, f"a provider answers {what}")
+        # A framework may answer with a list of parts, whose texts hold it.
+        if what == "JSON" and isinstance(json.loads(answer), str):
+            wanted = f"the document {show(act())} of the provider, and no text that holds it"
+            run.violated(Returned(wanted=wanted, value=show(answer)))
     _assert_document(run, host.call_tool("no_such_tool", {}), "there is no such tool")
     for what, args in _NO_DICTS.items():
         answer = host.call_tool(names["JSON"], copy.deepcopy(args))
@@ -451,6 +457,26 @@ def what_each_provider_adds_is_in_the_prompt(run: HostRun) -> None:
                         value=show(shown),
                     )
                 )
+    _it_is_that_of_the_session(run)
+
+
+def _it_is_that_of_the_session(run: HostRun) -> None:
+    """A new conversation has a prompt of its own: a block may tell of the store as it is then."""
+    block = [f"The harbour book was opened by {run.facts.name()}."]
+    provider = run.serving("sessions", "prompt", system_prompt_block=lambda: block[0])
+    host = run.opened(provider)
+    if not host.has("switch") or host.is_without("switch new"):
+        return
+    host.prompt()
+    host.switch("new", run.session_key())
+    if not run.wait_until(lambda: provider.count("on_session_switch") > 0, 2.0):
+        return  # A switch that is not told is for MP-HOST-SESS-005.
+    block[0] = f"The harbour book was opened by {run.facts.name()}."
+    if host.has("turn"):
+        host.turn("Which berth is free?")
+    if block[0] not in (shown := host.prompt()):
+        wanted = f"a prompt of the new conversation that holds {block[0]!r} of {provider.name}"
+        run.violated(Returned(wanted=wanted, value=show(shown)))
 
 
 _BOATS = re.compile(r"The user has \d+ boats\.")
@@ -467,6 +493,19 @@ class _Fickle:
         return f"The user has {self._count} boats."
 
 
+class _Awaking:
+    """A prompt block that cannot be told at first."""
+
+    def __init__(self) -> None:
+        self._is_awake = False
+
+    def __call__(self) -> str:
+        if not self._is_awake:
+            self._is_awake = True
+            raise OSError("the backend is away")
+        return "The user has 12 boats."
+
+
 def _not_in_the_prompt() -> Untestable:
     why = "the block of a provider is not in the prompt"
     return Untestable(why, depends_on("MP-HOST-PROMPT-006"))
@@ -475,7 +514,9 @@ def _not_in_the_prompt() -> Untestable:
 @check("MP-HOST-PROMPT-001")
 def the_prompt_stays_the_same_for_the_session(run: HostRun) -> None:
     provider = run.serving("prompt", system_prompt_block=_Fickle())
-    host = run.opened(provider, steps=("prompt",))
+    # One that failed when it was asked is missing for the session, and comes not amid it.
+    others = run.beside(run.serving("prompt", system_prompt_block=_Awaking()))
+    host = run.opened(provider, *others, steps=("prompt",))
     first = _BOATS.findall(host.prompt())
     if not first:
         raise _not_in_the_prompt()
@@ -484,12 +525,33 @@ def the_prompt_stays_the_same_for_the_session(run: HostRun) -> None:
         host.write(f"Fact {number}.")
         host.offer()
         # The host's own additions may change; it decides how often.
-        if (now := _BOATS.findall(host.prompt())) != first:
-            run.violated(
-                Unsteady(
-                    wanted=show(first[0]), subject="block", values=tuple(now), difference=show(now)
-                )
+        _assert_same_boats(run, first, _BOATS.findall(host.prompt()))
+    if not run.loaded.is_driver or not host.has("turn"):
+        return
+    sent: list[str] = []
+    for number in range(3):
+        known = len(host.model.requests)
+        host.turn(f"And turn {number}?")
+        # A host may ask beside its turns, without a prompt.
+        for request in host.model.requests[known:]:
+            if now := _BOATS.findall(_system(request)):
+                sent = sent or now
+                _assert_same_boats(run, sent, now)
+
+
+def _assert_same_boats(run: HostRun, first: list[str], now: list[str]) -> None:
+    if now != first:
+        run.violated(
+            Unsteady(
+                wanted=show(first[0]), subject="block", values=tuple(now), difference=show(now)
             )
+        )
+
+
+def _system(request: list[dict[str, Any]]) -> str:
+    """The text that a request holds beside what the user and the model said."""
+    spoken = ("user", "assistant")
+    return "\n".join(plain(m.get("content")) for m in request if m.get("role") not in spoken)
 
 
 @check("MP-HOST-PROMPT-002")

@@ -14,7 +14,7 @@ from memproto.testing.host.host import Host, HostLate
 from memproto.testing.host.model import failing_model, repeated, saying
 from memproto.testing.host.probes import Probe, answering, needs_promise
 from memproto.testing.host.run import HostRun
-from memproto.testing.host.words import UNUSUAL
+from memproto.testing.host.words import PAGES, UNUSUAL
 from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
 
@@ -37,9 +37,6 @@ _WAITING = {
 _SERVED_BY = {"record": ("record",), "on_delegation": ("delegation",)}
 
 _NEVER_CALLED = "`forget` of the provider is not called"
-
-#: A page that somebody pasted, and an answer as long.
-_LONG_CHARS = 6_000
 
 
 def _recorded(run: HostRun, provider: Probe, count: int) -> list[tuple[Any, ...]]:
@@ -97,6 +94,21 @@ def a_turn_that_was_broken_off_is_not_recorded(run: HostRun) -> None:
         host.model.answer = saying(*answer)
         host.turn("Book a berth.", step="interrupt")
     _assert_only_the_next_is_recorded(run, host, provider, "was broken off", step="interrupt")
+    # It may be the last one: a host that keeps it until the next turn has it still at the end.
+    for step in ("end", "exit"):
+        provider = run.serving("record", "sessions")
+        plain = run.beside(run.probe())
+        host = run.opened(provider, *plain)
+        if not host.has(step):
+            continue
+        host.model.answer = saying("I book ", "berth 4.", " Done.")
+        host.turn("Book a berth.", step="interrupt")
+        if step == "end":
+            host.end()
+        host.close()
+        for told in (call for one in (provider, *plain) for call in one.named(_TURN, "record")):
+            wanted = "nothing of a turn that was broken off, when its session ends"
+            run.violated(Returned(wanted=wanted, value=show(told.args)), operation="interrupt")
 
 
 @check("MP-HOST-TURN-005")
@@ -189,8 +201,7 @@ def _unusual() -> Iterator[tuple[str, str]]:
     """Turns that a careless host leaves out, cuts or rewrites: see the words themselves."""
     yield from [("Go on.", "Done.")] * 2
     yield UNUSUAL, f"You wrote {UNUSUAL}"
-    page = f"{'The wind has turned. ' * (_LONG_CHARS // 21)}That is all."
-    yield f"Read this. {page}", f"I read this. {page}"
+    yield f"Read this. {PAGES}That is all.", f"I read this. {PAGES}That is all."
 
 
 @check("MP-HOST-TURN-008")
@@ -227,10 +238,18 @@ def an_answer_is_recorded_without_a_block(run: HostRun) -> None:
 
 @check("MP-HOST-TSTART-001")
 def a_turn_is_said_to_begin_before_recall(run: HostRun) -> None:
-    provider = run.serving("turns", enrich_turn=answering("Noted."))
-    host = run.opened(provider, *run.beside(run.probe()), steps=("turn",))
+    for step in ("stream", "turn"):
+        provider = run.serving("turns", enrich_turn=answering("Noted."))
+        host = run.opened(provider, *run.beside(run.probe()), steps=("turn",))
+        if host.has(step):
+            _begins_before_recall(run, host, provider, step)
+    if run.loaded.is_driver:
+        _begins_once_without_an_answer(run, host, provider)
+
+
+def _begins_before_recall(run: HostRun, host: Host, provider: Probe, step: str) -> None:
     for number in range(3):
-        host.turn(f"Question {number}?")
+        host.turn(f"Question {number}?", step=step)
     needs_promise(provider, "on_turn_start")
     hooks = [call.hook for call in provider.named("on_turn_start", "enrich_turn")]
     # A host may recall for one turn more than once.
@@ -246,8 +265,6 @@ def a_turn_is_said_to_begin_before_recall(run: HostRun) -> None:
     if [message for _, message in begun] != [f"Question {number}?" for number in range(3)]:
         run.violated(Returned(wanted="the messages of the turns", value=show(begun)))
     _assert_grows(run, provider)
-    if run.loaded.is_driver:
-        _begins_once_without_an_answer(run, host, provider)
 
 
 def _assert_grows(run: HostRun, provider: Probe) -> None:
@@ -431,14 +448,17 @@ def a_turn_names_its_session(run: HostRun) -> None:
 
 
 def _each_turn_has_an_id_of_its_own(run: HostRun) -> None:
-    """The ids that an agent makes, in one session and in the next one."""
+    """The ids that an agent makes: in one session, in the next one, and in the first one again."""
     provider = run.serving("record", "sessions")
-    host = run.opened(provider)
+    host, key = run.host(provider), run.session_key()
+    host.open(key)
     host.turn("Book berth 7.")
     host.turn("Book berth 4.")
-    if host.has("switch") and not host.is_without("switch new"):
-        host.switch("new", run.session_key())
-        host.turn("Book berth 9.")
+    for kind, to in (("new", run.session_key()), ("resume", key)):
+        if host.has("switch") and not host.is_without(f"switch {kind}"):
+            host.switch(kind, to)
+            host.turn("Book berth 9.")
+            host.turn("Book berth 2.")
     host.close()
     turns = [call.args[0] for call in provider.named("record")]
     ids = [turn.get("turn_id") for turn in turns]
@@ -523,6 +543,14 @@ def _nothing_is_prepared_for_the_session_that_was_left(run: HostRun) -> None:
     if not run.stays_silent(is_prepared):
         wanted = "no preparation for a turn of the session that was left"
         run.violated(Misordered(wanted=wanted, seen="there was one behind the switch"))
+    is_second.clear()
+    before, key = provider.count("queue_prefetch"), provider.named("on_session_switch")[-1].args[0]
+    host.record("Which berth is mine?", "Berth 9.")
+    if run.wait_until(lambda: provider.count("queue_prefetch") > before, 2.0):
+        call = provider.named("queue_prefetch")[-1]
+        if call.keywords["session_id"] not in ("", key):
+            wanted = f"a preparation under the key {key!r} of the session that was switched to"
+            run.violated(Returned(wanted=wanted, value=show(call.keywords)))
 
 
 @check("MP-HOST-PREWARM-002")
@@ -632,17 +660,25 @@ def no_more_is_forgotten_than_was_asked_for(run: HostRun) -> None:
 
 
 def _a_key_of_a_later_release_is_kept(run: HostRun, host: Host, providers: Sequence[Probe]) -> None:
-    """A host that does not know a key refuses the scope, or hands it over with all its keys."""
-    scope = {"user_id": str(run.config()["user_id"]), "topic": "harbour"}
-    before = [provider.count("forget") for provider in providers]
-    with contextlib.suppress(Violation):
-        host.forget(dict(scope))
-    for provider, count in zip(providers, before, strict=True):
-        for call in provider.named("forget")[count:]:
-            got = call.args[0]
-            if not isinstance(got, dict) or not scope.items() <= got.items():
-                wanted = f"the scope {show(scope)}, or no call"
-                run.violated(Returned(wanted=wanted, value=show(got)))
+    """
+    A host that does not know a key refuses the scope, or hands it over with all its keys.
+
+    So it is with a key that says nothing, as of an agent that has no session yet.
+    """
+    user = str(run.config()["user_id"])
+    for scope in ({"user_id": user, "topic": "harbour"}, {"session_id": ""}):
+        before = [provider.count("forget") for provider in providers]
+        with contextlib.suppress(Violation):
+            host.forget(dict(scope))
+        for provider, count in zip(providers, before, strict=True):
+            for call in provider.named("forget")[count:]:
+                got = call.args[0]
+                # A key without a value may stand for that of the session that the host is in.
+                said = {key: value for key, value in scope.items() if value}
+                fits = isinstance(got, dict) and scope.keys() <= got.keys()
+                if not fits or not said.items() <= got.items():
+                    wanted = f"the scope {show(scope)}, or no call"
+                    run.violated(Returned(wanted=wanted, value=show(got)))
 
 
 @check("MP-HOST-PRIV-003")

@@ -8,6 +8,7 @@ registry, in about as many lines as a driver takes, and a good one.
 import datetime as dt
 import itertools
 import json
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -172,7 +173,8 @@ class RegistryDriver(HostDriver):
     def _described(self, user_message: str, shown: str) -> dict[str, Any]:
         now = dt.datetime.now(dt.UTC).isoformat()
         texts = {"user_message": user_message, "assistant_response": shown}
-        turn_id = f"{self._key}-{len(self._history)}"
+        # No number in the session: one that is resumed would count anew.
+        turn_id = uuid.uuid4().hex
         return {"turn_id": turn_id, "started_at": now, "ended_at": now, **texts}
 
     # -- parts of a turn --------------------------------------------------------------------------

@@ -8,7 +8,7 @@ is not said to raise, or does not return, that is held against the host.
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from memproto.deadlines import Deadlines
 
@@ -22,6 +22,9 @@ SwitchKind = Literal[
     "compress",  # the same conversation goes on under a new id, after a compression
     "rewind",  # the last turns were undone; the id stays
 ]
+
+#: The kinds in this order.
+SWITCHES: tuple[SwitchKind, ...] = get_args(SwitchKind)
 
 
 class ModelFailed(Exception):

@@ -289,6 +289,7 @@ class Reports(logging.Handler):
         self.takes_events = takes_events
         self._events: list[Any] = []
         self._lines: list[str] = []
+        self._written: list[str] = []
 
     def hear(self, event: Any) -> None:
         """Take one event."""
@@ -297,10 +298,12 @@ class Reports(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Take one line of the log."""
         self._lines.append(record.getMessage())
+        # With the traceback, as it stands in a file: its last line is what an exception says.
+        self._written.append(self.format(record))
 
     def texts(self) -> list[str]:
-        """All reports, good news among them, in order."""
-        return [str(event) for event in list(self._events)] or list(self._lines)
+        """All reports as they are kept, good news among them, in order."""
+        return [_whole(event) for event in list(self._events)] or list(self._written)
 
     def about(self, provider: str, *, is_only: bool = False) -> list[str]:
         """Everything but good news that names `provider`, or may mean the only one; in order."""
@@ -311,6 +314,14 @@ class Reports(logging.Handler):
             for event in list(self._events)
             if _names(event, provider) and getattr(event, "outcome", "") != "ok"
         ]
+
+
+def _whole(event: Any) -> str:
+    """An event with the texts in its attributes: who keeps it may write all of them."""
+    parts = vars(event) if hasattr(event, "__dict__") else {}
+    kinds = (str, BaseException, list, tuple, dict)
+    held = [f"{name}: {part!r}" for name, part in parts.items() if isinstance(part, kinds)]
+    return "\n".join([str(event), *held])
 
 
 def _names(event: Any, provider: str) -> bool:

@@ -2,3 +2,6 @@
 
 #: Characters that stay only where nobody normalises them: no two forms of a letter are one text.
 UNUSUAL = "x\u00b2 is no x2, \ufb01le no file, cafe\u0301 no caf\u00e9, and \u2460\u00a0m no 1 m."
+
+#: Pages that somebody pasted: more than a careless bound leaves, and less than a model takes.
+PAGES = "The ferry leaves at six. " * 1_600

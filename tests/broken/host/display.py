@@ -1,5 +1,6 @@
 """Agents that put recall where it does not belong, or do not put it where it does."""
 
+import itertools
 import re
 
 from memproto.fence import (
@@ -7,11 +8,13 @@ from memproto.fence import (
     NOTE,
     OPEN_TAG,
     build_memory_context_block,
+    inject_memory_context,
+    parse_memory_context,
     strip_memory_context,
 )
 from memproto.fence.scrubber import StreamingContextScrubber
 from memproto.testing.agent import Agent, RegistryDriver
-from memproto.testing.driver import Turn
+from memproto.testing.driver import ModelFailed, Turn
 from tests.broken.host.parts import Sending
 from tests.broken.marks import mutant
 
@@ -243,3 +246,101 @@ class KeepsWhatItSentInALongConversation(Sending):
 class KeepsTheEndOfAnAnswerToItself(Agent):
     def _shown(self, pieces):
         return map(StreamingContextScrubber().feed, pieces)
+
+
+class _Retrying(Agent):
+    """An agent that asks its model again where it fails at once."""
+
+    def start(self, session):
+        super().start(session)
+
+        def said(messages):
+            try:
+                first = next(pieces := session.model(messages))
+            except ModelFailed:
+                return session.model([*messages[:-1], self.again(messages[-1])])
+            return itertools.chain([first], pieces)
+
+        self._model = said
+
+
+@mutant(kills="MP-HOST-RECALL-009", says="one context block", report="F3")
+class SendsPlainTextsTheSecondTime(_Retrying):
+    def again(self, message):
+        words = strip_memory_context(message["content"])
+        texts = [text for _, text in parse_memory_context(message["content"])]
+        return {**message, "content": "\n\n".join([words, *texts])}
+
+
+@mutant(kills="MP-HOST-RECALL-009", says="one context block", report="F3")
+class SendsTwoBlocksTheSecondTime(_Retrying):
+    def again(self, message):
+        texts = parse_memory_context(message["content"])
+        return {**message, "content": inject_memory_context(message["content"], texts)}
+
+
+@mutant(kills="MP-HOST-RECALL-009", says="in no other", report="D3")
+class TellsTheSystemWhereASessionIsResumed(Sending):
+    is_resumed = False
+
+    def switch(self, kind, new_session_id):
+        super().switch(kind, new_session_id)
+        self.is_resumed = kind == "resume"
+
+    def request(self, before, words, content):
+        if not self.is_resumed:
+            return super().request(before, words, content)
+        self.is_resumed = False
+        known = "\n".join(text for _, text in self.recalled)
+        return [{"role": "system", "content": known}, {"role": "user", "content": words}]
+
+
+@mutant(kills="MP-HOST-RECALL-007", says="recalled for a turn before", report="I2")
+class LeavesWhatItSentWhereATurnIsBrokenOff(Sending):
+    def request(self, before, words, content):
+        self.sent = {"role": "user", "content": content}
+        return [*before, self.sent]
+
+    def interrupt(self, user_message):
+        turn = super().interrupt(user_message)
+        self._history.append(self.sent)
+        return turn
+
+
+@mutant(kills="MP-HOST-RECALL-007", says="recalled for a turn before", report="I2")
+class LeavesWhatItSentWhereTheModelFails(Sending):
+    def request(self, before, words, content):
+        self.sent = {"role": "user", "content": content}
+        return [*before, self.sent]
+
+    def turn(self, user_message):
+        try:
+            return super().turn(user_message)
+        except ModelFailed:
+            self._history.append(self.sent)
+            raise
+
+
+@mutant(kills="MP-HOST-SHOW-003", says="if a <", report="F1")
+class KeepsTheEndOfAStreamToItself(Agent):
+    def stream(self, user_message):
+        scrubber = StreamingContextScrubber()
+        shown = "".join(map(scrubber.feed, self._answered(user_message)))
+        self._finish(user_message, shown)
+        return Turn(shown)
+
+
+@mutant(kills="MP-HOST-RECALL-005", says="a recall for", report="D1")
+class StreamsWithTheRecallOfTheTurnBefore(Agent):
+    before, is_streaming = "", False
+
+    def stream(self, user_message):
+        self.is_streaming = True
+        try:
+            return super().stream(user_message)
+        finally:
+            self.is_streaming, self.before = False, user_message
+
+    def recall(self, user_message, messages):
+        asked = self.before if self.is_streaming and self.before else user_message
+        return super().recall(asked, messages)

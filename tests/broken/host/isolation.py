@@ -1,5 +1,6 @@
 """Hosts in which one provider reaches the others, or the agent."""
 
+import asyncio
 import contextlib
 import dataclasses
 import json
@@ -7,6 +8,7 @@ import logging
 import types
 
 from memproto.deadlines import Deadlines
+from memproto.errors import ProviderError
 from memproto.registry import MemoryProviderRegistry
 from memproto.registry.calls.compression import compress
 from memproto.registry.calls.gather import Gather, fly
@@ -340,3 +342,106 @@ class AsksForPathsUpToTheFirstSilence(MemoryProviderRegistry):
             if call is None or call.outcome == "late":
                 return []
         return super().backup_paths()
+
+
+class _Traced(Through):
+    def on_turn_complete(self, user_message, assistant_response):
+        try:
+            self.inner.on_turn_complete(user_message, assistant_response)
+        except Exception:
+            logging.getLogger("agent").exception("%s could not record a turn", self.inner.name)
+            raise
+
+
+@mutant(kills="MP-HOST-ISO-005", says="a report without", report="F9")
+class LogsTheTraceOfAFailure(Wrapping):
+    through = _Traced
+
+    def __init__(self, *, deadlines=None):
+        super().__init__(deadlines=deadlines)
+
+
+class _Failure:
+    """An event with the error that it is about."""
+
+    def __init__(self, provider, error):
+        self.provider, self.error = provider, error
+
+    def __str__(self):
+        return f"{self.provider} could not record a turn"
+
+
+class _Catching(Through):
+    def on_turn_complete(self, user_message, assistant_response):
+        try:
+            self.inner.on_turn_complete(user_message, assistant_response)
+        except Exception as error:
+            self.registry.hear(_Failure(self.inner.name, error))
+            raise
+
+
+@mutant(kills="MP-HOST-ISO-005", says="a report without", report="F9")
+class ReportsTheErrorItself(ReportsWhatAnExceptionQuotes):
+    through = _Catching
+
+
+class _Explained(Through):
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        try:
+            return self.inner.handle_tool_call(tool_name, args, **kwargs)
+        except ProviderError as error:
+            reason = f"{error} ({error.__cause__})" if error.__cause__ else str(error)
+            return json.dumps({"success": False, "error": reason})
+
+
+@mutant(kills="MP-HOST-ISO-004", says="in the result of a tool", report="F9")
+class TellsWhatANamedErrorComesFrom(Wrapping):
+    through = _Explained
+
+
+class _Cancelled(Through):
+    def enrich_turn(self, user_message, messages):
+        try:
+            return self.inner.enrich_turn(user_message, messages)
+        except asyncio.CancelledError:
+            self.registry.is_cancelled = True
+
+
+@mutant(kills="MP-HOST-ISO-001", says="CancelledError in enrich_turn", report="H4")
+class ACancelledRecallCancelsTheTurn(Wrapping):
+    through = _Cancelled
+    is_cancelled = False
+
+    def enrich_turn(self, user_message, messages):
+        found = super().enrich_turn(user_message, messages)
+        return [] if self.is_cancelled else found
+
+
+@mutant(kills="MP-HOST-ISO-002", says="the messages of a turn", report="J5")
+class HandsOneTurnToAll(MemoryProviderRegistry):
+    def record(self, turn):
+        if "messages" not in turn:
+            super().record(turn)
+            return
+        for lane in self._core.writable():
+            if "record" in lane.extensions:
+                lane.accept("record", ({"session_id": self.session_key, **turn},))
+
+
+class _BeginningAnExit(Through):
+    def on_turn_start(self, turn_number, message, **kwargs):
+        try:
+            self.inner.on_turn_start(turn_number, message, **kwargs)
+        except SystemExit as error:
+            self.registry.exiting = error
+
+
+@mutant(kills="MP-HOST-ISO-001", says="in the hooks of its extensions", report="H4")
+class AnExitEndsTheBeginningOfATurn(Wrapping):
+    through = _BeginningAnExit
+    exiting = None
+
+    def on_turn_start(self, turn_number, message, **kwargs):
+        super().on_turn_start(turn_number, message, **kwargs)
+        if self.exiting:
+            raise self.exiting

@@ -10,6 +10,7 @@ from memproto.registry.calls.gather import Gather, fly
 from memproto.registry.calls.recall import Recall, recall
 from memproto.registry.calls.workers import Worker
 from memproto.registry.messages import copied_messages
+from memproto.testing.agent import Agent
 from tests.broken.host.parts import Through, Wrapping
 from tests.broken.marks import mutant
 
@@ -220,3 +221,22 @@ class _WallClock(MonotonicClock):
 class MeasuresDeadlinesOnTheWallClock(MemoryProviderRegistry):
     def __init__(self, *, deadlines=None, on_event=None):
         super().__init__(deadlines=deadlines, clock=_WallClock(), on_event=on_event)
+
+
+@mutant(kills="MP-HOST-RECALL-001", says="had not returned", report="B2")
+class WaitsForEveryAnswerInAStream(Agent):
+    is_streaming = False
+
+    def stream(self, user_message):
+        self.is_streaming = True
+        try:
+            return super().stream(user_message)
+        finally:
+            self.is_streaming = False
+
+    def recall(self, user_message, messages):
+        found = super().recall(user_message, messages)
+        lanes = self.registry._core.lanes if self.is_streaming else ()
+        while any(lane.late["enrich_turn"] for lane in lanes):
+            time.sleep(0.05)
+        return found

@@ -249,3 +249,24 @@ class DropsASwitchWhereManyWritesWait(MemoryProviderRegistry):
     def on_session_switch(self, new_session_id, **kwargs):
         if all(lane.queued < 200 for lane in self._core.lanes):
             super().on_session_switch(new_session_id, **kwargs)
+
+
+@mutant(kills="MP-HOST-SESS-007", says="that is open beside it", report="C6")
+class TellsADelegationToTheLastSession(Agent):
+    last = None
+
+    def start(self, session):
+        super().start(session)
+        TellsADelegationToTheLastSession.last = self.registry
+
+    def delegate(self, task, result, child_session_id):
+        self.last.on_delegation(task, result, child_session_id=child_session_id)
+
+
+@mutant(kills="MP-HOST-SESS-001", says="another one is resumed", report="A1")
+class EndsNoSessionThatWasResumed(MemoryProviderRegistry):
+    def on_session_switch(self, new_session_id, *, reset=False, **kwargs):
+        has_ended = not reset and not self._core.session.claim_end()
+        super().on_session_switch(new_session_id, reset=reset, **kwargs)
+        if has_ended:
+            self._core.session.claim_end()

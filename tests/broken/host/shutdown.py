@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from memproto.deadlines import Deadlines
 from memproto.registry import MemoryProviderRegistry
@@ -91,3 +92,16 @@ class _Abandoned(Through):
 @mutant(kills="MP-HOST-SHUT-002", says="that hangs in a recall", report="B10")
 class ShutsDownNoneThatHangsInARecall(Wrapping):
     through = _Abandoned
+
+
+_POOL = ThreadPoolExecutor(64)
+
+
+class _Pooled(Through):
+    def enrich_turn(self, user_message, messages):
+        return _POOL.submit(self.inner.enrich_turn, user_message, messages).result()
+
+
+@mutant(kills="MP-HOST-SHUT-007", says="enrich_turn hangs on", report="B5")
+class RecallsOnThreadsThatAreJoined(Wrapping):
+    through = _Pooled

@@ -253,3 +253,55 @@ class _Cutting(Through):
 @mutant(kills="MP-HOST-INIT-006", says="aaa", report="E6")
 class CutsTheKey(Wrapping):
     through = _Cutting
+
+
+class _Handed(Through):
+    def initialize(self, session_key, config):
+        self.inner.initialize(session_key, {**config, **self.registry.given})
+
+
+@mutant(kills="MP-HOST-INIT-003", says="`options`", report="J5")
+class HandsOnTheAgentsOwnValues(Wrapping):
+    through = _Handed
+
+    def initialize_all(self, session_key, config):
+        self.given = config
+        super().initialize_all(session_key, config)
+
+
+class _CallsTheDropped(MemoryProviderRegistry):
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        for lane in self._core.refused.values():
+            names = [schema["name"] for schema in lane.provider.get_tool_schemas()]
+            if tool_name in names and self.is_meant(lane.provider):
+                return lane.provider.handle_tool_call(tool_name, args)
+        return super().handle_tool_call(tool_name, args, **kwargs)
+
+
+@mutant(kills="MP-HOST-INIT-001", says="handle_tool_call was called", report="B8")
+class CallsToolsOfTheUnavailable(_CallsTheDropped):
+    def is_meant(self, provider):
+        return provider.is_available() is not True
+
+
+@mutant(kills="MP-HOST-INIT-002", says="handle_tool_call was called", report="B9")
+class CallsToolsOfTheHalfStarted(_CallsTheDropped):
+    def is_meant(self, provider):
+        return provider.is_available() is True
+
+
+@mutant(kills="MP-HOST-CTX-001", says="on_turn_complete was called", report="F6")
+class RecordsWholeTurnsInEveryContext(MemoryProviderRegistry):
+    def record(self, turn):
+        kept, self._core.writes_are_called = self._core.writes_are_called, True
+        super().record(turn)
+        self._core.writes_are_called = kept
+
+
+@mutant(kills="MP-HOST-INIT-002", says="one initialize of", report="B9")
+class OpensAgainWhatHasFailed(MemoryProviderRegistry):
+    def enrich_turn(self, user_message, messages):
+        for lane in self._core.refused.values():
+            if lane.dropped_for:
+                lane.attempt("initialize", self.session_key, {})
+        return super().enrich_turn(user_message, messages)

@@ -257,3 +257,42 @@ class CompletesTheProvidersSchemas(Wrapping):
             for schema in lane.provider.given or ():
                 if isinstance(schema, dict):
                     schema.setdefault("strict", False)
+
+
+@mutant(kills="MP-HOST-PROMPT-001", says="boats.", report="B3")
+class AsksAgainWhereABlockIsMissing(MemoryProviderRegistry):
+    def system_prompt_block(self):
+        block = super().system_prompt_block()
+        if block.count("### ") < len(self._core.serving("prompt")):
+            self._contributions._prompt = None, ""
+        return block
+
+
+@mutant(kills="MP-HOST-PROMPT-001", says="boats.", report="F7")
+class SaysThePromptOnceMoreInEachRequest(Agent):
+    said = ""
+
+    def start(self, session):
+        super().start(session)
+
+        def said(messages):
+            self.said += self.prompt()
+            return session.model([{"role": "system", "content": self.said}, *messages])
+
+        self._model = said
+
+
+@mutant(kills="MP-HOST-TOOL-004", says="no text that holds it", report="G3")
+class EncodesAResultTwice(MemoryProviderRegistry):
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        return json.dumps(super().handle_tool_call(tool_name, args, **kwargs))
+
+
+@mutant(kills="MP-HOST-PROMPT-006", says="of the new conversation", report="D3")
+class KeepsThePromptOfTheStart(MemoryProviderRegistry):
+    kept = None
+
+    def system_prompt_block(self):
+        if self.kept is None:
+            self.kept = super().system_prompt_block()
+        return self.kept

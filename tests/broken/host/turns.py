@@ -127,10 +127,10 @@ class TakesEqualTurnsForOne(Agent):
         self.last = said
 
 
-@mutant(kills="MP-HOST-TURN-007", says="5000 long", report="J8")
+@mutant(kills="MP-HOST-TURN-007", says="20000 long", report="J8")
 class CutsLongAnswers(Agent):
     def record_turn(self, turn):
-        cut = turn["assistant_response"][:5000]
+        cut = turn["assistant_response"][:20_000]
         super().record_turn({**turn, "assistant_response": cut})
 
 
@@ -403,3 +403,60 @@ class TellsOnlyOfWhatIsGone(MemoryProviderRegistry):
     def forget(self, scope):
         answers = super().forget(scope)
         return [one for one in answers if (one.document or {}).get("removed")]
+
+
+@mutant(kills="MP-HOST-TURN-004", says="when its session ends", report="A12")
+class RecordsABrokenOffTurnAtTheExit(Agent):
+    left = None
+
+    def interrupt(self, user_message):
+        turn = super().interrupt(user_message)
+        self.left = user_message, turn.shown
+        return turn
+
+    def _finish(self, user_message, shown):
+        self.left = None
+        super()._finish(user_message, shown)
+
+    def exit(self):
+        left, self.left = self.left, None
+        if left:
+            self.record(*left)
+        super().exit()
+
+
+@mutant(kills="MP-HOST-REC-002", says="an id of its own for each turn", report="A9")
+class NumbersTheTurnsOfASession(Agent):
+    def _described(self, user_message, shown):
+        numbered = f"{self._key}-{len(self._history)}"
+        return {**super()._described(user_message, shown), "turn_id": numbered}
+
+
+@mutant(kills="MP-HOST-PRIV-002", says="'session_id': ''", report="G8")
+class LeavesOutKeysWithoutAValue(MemoryProviderRegistry):
+    def forget(self, scope):
+        return super().forget({key: value for key, value in scope.items() if value})
+
+
+class _OfTheStart(Through):
+    def initialize(self, session_key, config):
+        self.key = session_key
+        self.inner.initialize(session_key, config)
+
+    def queue_prefetch(self, query, **keywords):
+        self.inner.queue_prefetch(query, **{**keywords, "session_id": self.key})
+
+
+@mutant(kills="MP-HOST-PREWARM-001", says="that was switched to", report="D3")
+class PreparesUnderTheKeyOfTheStart(Wrapping):
+    through = _OfTheStart
+
+
+@mutant(kills="MP-HOST-TSTART-001", says="on_turn_start before enrich_turn", report="A3")
+class BeginsNoStreamedTurn(Agent):
+    def stream(self, user_message):
+        kept, self._has = self._has, lambda method: method != "on_turn_start" and kept(method)
+        try:
+            return super().stream(user_message)
+        finally:
+            self._has = kept

@@ -1,5 +1,6 @@
 """Hosts that are broken in writes, in compression and at the end."""
 
+import asyncio
 import copy
 import functools
 import threading
@@ -161,7 +162,7 @@ class LeavesOutWritesBeyondABound(OtherLane):
 
 class _Brief(Through):
     def on_turn_complete(self, user_message, assistant_response):
-        self.inner.on_turn_complete(user_message[:4000], assistant_response)
+        self.inner.on_turn_complete(user_message[:20_000], assistant_response)
 
 
 @mutant(kills="MP-HOST-TURN-003", says="the whole message", report="J8")
@@ -289,3 +290,40 @@ class _Leaving(Through):
 @mutant(kills="MP-HOST-TURN-001", says="whose `record` raised", report="B7")
 class AnExitEndsTheWholeTurns(Wrapping):
     through = _Leaving
+
+
+class _EndsWithACancellation(Through):
+    is_over = False
+
+    def on_turn_complete(self, user_message, assistant_response):
+        if not self.is_over:
+            try:
+                self.inner.on_turn_complete(user_message, assistant_response)
+            except asyncio.CancelledError:
+                self.is_over = True
+                raise
+
+
+@mutant(kills="MP-HOST-TURN-001", says="that raised CancelledError", report="B7")
+class ItsWriterEndsWithACancellation(Wrapping):
+    through = _EndsWithACancellation
+
+
+@mutant(kills="MP-HOST-WRITE-001", says="one mirrored write", report="I3")
+class MirrorsEachWriteOnceForAll(MemoryProviderRegistry):
+    def on_memory_write(self, action, target, content, old_text=None, **kwargs):
+        mirrored = vars(self).setdefault("mirrored", set())
+        if (action, target, content, old_text) not in mirrored:
+            mirrored.add((action, target, content, old_text))
+            super().on_memory_write(action, target, content, old_text, **kwargs)
+
+
+class _Glancing(Through):
+    def on_compress(self, messages, compression_count):
+        glanced = [{**message, "content": message["content"][:20_000]} for message in messages]
+        self.inner.on_compress(glanced, compression_count)
+
+
+@mutant(kills="MP-HOST-COMP-001", says="The ferry leaves at six.", report="J8")
+class CutsLongMessagesForCompression(Wrapping):
+    through = _Glancing

@@ -89,6 +89,12 @@ class RemembersThatItRefused(Agent):
         return Turn("I cannot answer that.")
 
 
+class UndoesNothingWhereNothingWasSaid(Agent):
+    def switch(self, kind, new_session_id):
+        if kind != "rewind" or self._history:
+            super().switch(kind, new_session_id)
+
+
 class TriesAWriteAgain(MemoryProviderRegistry):
     def register(self, provider):
         super().register(provider)
@@ -135,6 +141,7 @@ def run_of(drained):
         (WaitsLongerThanItSays, "MP-HOST-INIT-003"),
         (KeepsResultsOfToolsForASession, "MP-HOST-SESS-007"),
         (RemembersThatItRefused, "MP-HOST-TURN-009"),
+        (UndoesNothingWhereNothingWasSaid, "MP-HOST-SESS-005"),
         (TriesAWriteAgain, "MP-HOST-TURN-001"),
         (LeavesTheLineBeforeABlock, "MP-HOST-TURN-003"),
     ],

@@ -13,6 +13,7 @@ from memproto.bindings import NATIVE
 from memproto.deadlines import Deadlines
 from memproto.errors import MissingPackage, NoSuchTarget, TargetDoesNotImport
 from memproto.registry import MemoryProviderRegistry
+from memproto.registry.aio import AsyncMemoryProviderRegistry
 from memproto.testing import clauses, wording
 from memproto.testing.clauses import Untestable, Violation
 from memproto.testing.context import Context
@@ -54,6 +55,18 @@ class Plain:
 
     def shutdown_all(self):
         pass
+
+
+class MirrorsOnTheLoop(AsyncMemoryProviderRegistry):
+    """Mirrors on the thread of the loop, beside a turn on another thread that began before."""
+
+    async def on_memory_write(self, action, target, content, old_text=None):
+        (lane,) = self._registry._core.lanes
+        turn = threading.Thread(target=lane.provider.on_turn_complete, args=("Hello.", "Noted."))
+        turn.start()
+        turn.join(0.02)
+        lane.provider.on_memory_write(action, target, content, old_text)
+        turn.join()
 
 
 @pytest.fixture
@@ -298,3 +311,10 @@ def test_two_ends_that_wait_for_each_other_are_late(run_of):
             host.close_from(2)
     finally:
         stuck.open()
+
+
+def test_the_hook_that_held_the_loop_is_named_and_none_that_ran_beside_it(run_of):
+    run = run_of(MirrorsOnTheLoop)
+    with pytest.raises(Violation) as found:
+        clauses.checks("host")["MP-HOST-LOOP-002"].decide(run)
+    assert "while on_memory_write works" in wording.expected(found.value.evidence)
