@@ -315,8 +315,7 @@ def _length(run: Run, query: str, **extra: Any) -> int:
         return lengths[-1] > 0
 
     with run.session(**extra) as again:
-        if run.declared("recall_basis", "query") == "previous":
-            again.record(query, "Let me see.")
+        run.turn_before(again, query)
         prepares = again.has("prewarm")
         found = run.wait_until(anything, 0.0 if prepares else run.freshness_s)
         if prepares and not found:

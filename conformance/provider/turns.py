@@ -557,7 +557,10 @@ def _said_by(run: Run, subject: Subject, key: str, fact: Fact, author: Mapping[s
     """Record a turn of an author, which one of the hooks takes."""
     reply = routes.reply_to(fact)
     if entries.served(run, "record"):
-        entries.record(subject, entries.turn(key, fact.text, reply, author=dict(author)))
+        given = entries.turn(key, fact.text, reply, author=dict(author))
+        # To refuse the words of a bot is one way to leave them out.
+        take = entries.is_taken if author["is_bot"] else entries.record
+        take(subject, given)
     else:
         routes.tolerant(lambda: subject.record(fact.text, reply, author=author))
 

@@ -111,6 +111,7 @@ def _waited(run: Run, subject: Subject, fact: Fact, **request: Any) -> list[dict
         answers.append(entries.items(subject, fact.query, **request))
         return bool(entries.of_fact(answers[-1], fact))
 
+    run.turn_before(subject, fact.query)
     run.settle()
     run.wait_until(brought, run.freshness_s)
     return answers[-1]
@@ -362,6 +363,7 @@ def the_best_item_comes_first(run: Run) -> None:
         for fact in facts:
             # Of two questions at once one fits an item more than the other.
             for query in (fact.query, f"{facts[0].query} {fact.text}"):
+                run.turn_before(again, query)
                 found = entries.items(again, query)
                 scores = [item["score"] for item in found if item.get("score") is not None]
                 scored += len(scores)
@@ -530,6 +532,7 @@ def _keep_to(run: Run, boundary: Boundary) -> None:
     for guest, owner in ((one, other), (other, one)):
         with guest.opened(run) as subject:
             for fact in stored[owner.called]:
+                run.turn_before(subject, fact.query)
                 if found := entries.of_fact(entries.items(subject, fact.query), fact):
                     run.violated(
                         Recalled(

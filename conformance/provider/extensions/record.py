@@ -39,6 +39,9 @@ _ZONES = (
 
 _SECOND = dt.timedelta(seconds=1)
 
+#: How long a turn lasts.
+_TURN = dt.timedelta(minutes=2)
+
 
 _VERBATIM = Declared(
     "retention",
@@ -110,13 +113,17 @@ def _a_late_turn_after_a_forget(run: Run) -> None:
     late = {name: began.isoformat() for name in ("started_at", "ended_at")}
     home = run.own_home("late")
     with run.session(home, session=key) as subject:
-        entries.record(subject, entries.turn(key, before.text, **late))
+        if not entries.is_taken(subject, entries.turn(key, before.text, **late)):
+            # It takes no turn that is days old, and says so.
+            return
     if not losses.is_stored(run, before, home):
         raise Lost("a turn that was handed over late does not come back")
     with run.session(home, session=key) as subject:
         if entries.forgotten(subject, {}) is None:
             return
-        entries.record(subject, entries.turn(key, after.text, **late))
+        if not entries.is_taken(subject, entries.turn(key, after.text, **late)):
+            # It says that what was said before a forget() is forgotten too.
+            return
     if not losses.is_stored(run, after, home):
         run.violated(
             NotRecalled(
@@ -334,12 +341,26 @@ def a_turn_keeps_its_time(run: Run) -> None:
     key = run.session_key()
     for zone in _ZONES:
         fact = run.facts.new()
-        began = dt.datetime.now(zone).replace(microsecond=0) - dt.timedelta(days=3)
-        ended = began + dt.timedelta(minutes=2)
-        times = {"started_at": began.isoformat(), "ended_at": ended.isoformat()}
         with run.session(session=key) as subject:
-            entries.record(subject, entries.turn(key, fact.text, **times))
+            began, ended = _recorded_late(subject, key, fact, zone)
         _is_dated(run, fact, began, ended)
+
+
+def _recorded_late(
+    subject: Subject, key: str, fact: Fact, zone: dt.tzinfo
+) -> tuple[dt.datetime, dt.datetime]:
+    """Record a turn of days ago, or of just now if none is taken so late; its begin and its end."""
+    now = dt.datetime.now(zone).replace(microsecond=0)
+    late, last = ((end - _TURN, end) for end in (now - dt.timedelta(days=3), now))
+    if entries.is_taken(subject, _lasting(key, fact, *late)):
+        return late
+    entries.record(subject, _lasting(key, fact, *last))
+    return last
+
+
+def _lasting(key: str, fact: Fact, began: dt.datetime, ended: dt.datetime) -> dict[str, Any]:
+    times = {"started_at": began.isoformat(), "ended_at": ended.isoformat()}
+    return entries.turn(key, fact.text, **times)
 
 
 def _is_dated(run: Run, fact: Fact, began: dt.datetime, ended: dt.datetime) -> None:
@@ -372,13 +393,16 @@ def a_turn_keeps_its_author(run: Run) -> None:
     # The last one is another person: ids are opaque.
     authors = (ida, otto, ida, otto, {"id": f"{key}-Ida", "name": "Ida M."})
     with run.session(session=key) as subject:
-        for fact, author in zip(facts, authors, strict=True):
-            entries.record(subject, entries.turn(key, fact.text, author=dict(author)))
+        told = {
+            fact: author["id"]
+            for fact, author in zip(facts, authors, strict=True)
+            if entries.is_taken(subject, entries.turn(key, fact.text, author=dict(author)))
+        }
         # Without an author the words are those of the user of the instance.
         entries.record(subject, entries.turn(key, own.text))
     right: dict[Fact, tuple[str | None, ...]] = {
         own: (None, str(run.config()["user_id"])),
-        **{fact: (author["id"],) for fact, author in zip(facts, authors, strict=True)},
+        **{fact: (name,) for fact, name in told.items()},
     }
     for fact, names in right.items():
         exported = [item for reader, item in _items_of(run, fact) if reader == "export"]

@@ -26,19 +26,33 @@ def asked(run: Run, ask: Callable[[Subject, Fact], T], brings: Callable[[T, Fact
 
     """
     fact = store_files.stored(run)[0]
+
+    def asks(subject: Subject, fact: Fact) -> T:
+        _turn_before(run, subject, fact)
+        return ask(subject, fact)
+
     with run.session() as subject:
-        if not run.wait_until(lambda: brings(ask(subject, fact), fact), run.freshness_s):
+        if not run.wait_until(lambda: brings(asks(subject, fact), fact), run.freshness_s):
             raise Lost("a stored text does not come back", depends_on(spec.role("turns_stored")))
         with store_faults.held(run, [fact]):
-            answer = _unless_raised(ask, subject, fact)
+            answer = _unless_raised(asks, subject, fact)
         if brings(answer, fact):
             raise NotApplicable("it reads its store while another process holds the files")
         if not run.wait_until(
-            lambda: _comes_back(ask, brings, subject, fact), store_faults.AGAIN_S
+            lambda: _comes_back(asks, brings, subject, fact), store_faults.AGAIN_S
         ):
             reason = "the text does not come back when the files are free again"
             raise Lost(reason, depends_on(spec.role("lock_gone")))
     return answer
+
+
+def _turn_before(run: Run, subject: Subject, fact: Fact) -> None:
+    """The turn that a recall goes by; it may raise while its store cannot be written to."""
+    try:
+        run.turn_before(subject, fact.query)
+    except HookRaised as failure:
+        if failure.ends_process:
+            raise
 
 
 def _unless_raised(ask: Callable[[Subject, Fact], T], subject: Subject, fact: Fact) -> T:

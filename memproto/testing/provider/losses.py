@@ -172,8 +172,7 @@ def count(run: Run, fact: Fact) -> int:
 
 def shown_by(run: Run, subject: Subject, fact: Fact) -> int:
     """The times that the recall of an instance which brings a fact holds its text."""
-    if run.declared("recall_basis", "query") == "previous":
-        subject.record(fact.query, "Let me see.")
+    run.turn_before(subject, fact.query)
     run.settle()
     found = routes.answer(subject, fact, run.freshness.wait_s(run.freshness_s)) or ""
     run.note(found=bool(found))

@@ -1,7 +1,8 @@
 """The time that recall is waited for, of a provider that prepares its answers in advance."""
 
+import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import Any
 
@@ -17,6 +18,9 @@ _TIMES = 20
 #: The shortest wait, in seconds.
 _LEAST_S = 0.25
 
+#: The same for a text that is to stay away: a check asks each of many for those of all others.
+_TIMES_AWAY, _LEAST_AWAY_S = 4, 0.1
+
 #: Seconds from the first preparation of a question to the second.
 _PAUSE_S = 0.25
 
@@ -31,18 +35,32 @@ class Preparation:
     A text that is lost, and one of another user, are waited for in vain, often many in one check.
     The first few waits are whole, so that one loss is never told after a short wait. Later ones
     go by the longest that ever brought something, in whatever check of the process; if none did,
-    all are whole. Not safe for several threads: a check asks from one.
+    all are whole. So do those for a text that is to stay away: nothing is told if it does, and
+    too short a wait misses a fault only. Not safe for several threads: a check asks from one.
     """
 
     def __init__(self, shared: Callable[[], dict[str, Any]] = dict) -> None:
         self._shared = shared
         self._in_vain = 0
+        self._stays_away = False
+
+    @contextlib.contextmanager
+    def of_absence(self) -> Iterator[None]:
+        """What is asked for in the body is to stay away."""
+        known, self._stays_away = (self._in_vain, self._stays_away), True
+        try:
+            yield
+        finally:
+            # A loss that is looked for later has its whole waits.
+            self._in_vain, self._stays_away = known
 
     def wait_s(self) -> float:
         """Seconds to wait for the next answer."""
         longest_s: float | None = self._shared().get(_KEY)
-        if longest_s is None or self._in_vain < _WHOLE:
+        if longest_s is None or (self._in_vain < _WHOLE and not self._stays_away):
             return PREWARM_S
+        if self._stays_away:
+            return min(PREWARM_S, max(_LEAST_AWAY_S, _TIMES_AWAY * longest_s))
         return min(PREWARM_S, max(_LEAST_S, _TIMES * longest_s))
 
     def note(self, took_s: float, *, found: bool) -> None:

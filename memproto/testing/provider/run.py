@@ -49,6 +49,10 @@ _LONGEST_S = 15.0
 #: The rest of a session before it ends, where an end that comes at once may be why a text is lost.
 _REST_S = 3.0
 
+#: The checks of a process leave this for those after them, if a fact came after a turn with its
+#: question, and not before.
+_BY_TURN = "brought by the turn before"
+
 #: Route to the operation that stores by it.
 _ROUTE_OPERATIONS = {"turns": "record", "writes": "mirror", "tools": "call_tool"}
 
@@ -618,19 +622,42 @@ class Run:
             self.shared["question brings"] = True
         self.doubts |= "question brings" not in self.shared
 
+    def brings_absent(self, subject: Subject, fact: Fact) -> bool:
+        """As `brings_back`, for a fact that is to stay away."""
+        with self._preparation.of_absence():
+            if self.declared("recall_basis", "query") != "previous":
+                return self.brings_back(subject, fact)
+            # The turn is what it recalls by; a wait before it would be one more in vain.
+            self.settle()
+            found = self._next_turn_brings(subject, fact)
+            self.note(found=found)
+            return found
+
     def _brings(self, subject: Subject, fact: Fact) -> bool:
         self.settle()
-        if routes.brings(subject, fact, self.freshness_s):
+        if self.declared("recall_basis", "query") != "previous":
+            return routes.brings(subject, fact, self.freshness_s)
+        # Where it was the turn that brought one, nothing comes of a wait before the turn.
+        waits = _BY_TURN not in self.shared
+        if waits and routes.brings(subject, fact, self.freshness_s):
             return True
-        return self.declared("recall_basis", "query") == "previous" and self._next_turn_brings(
-            subject, fact
-        )
+        if not waits and fact.is_in(routes.recalled(subject, fact.query)):
+            return True
+        if self._next_turn_brings(subject, fact):
+            self.shared[_BY_TURN] = True
+            return True
+        return False
 
     def _next_turn_brings(self, subject: Subject, fact: Fact) -> bool:
         """True if the turn after one with the question brings the fact."""
-        subject.record(fact.query, "Let me see.")
+        self.turn_before(subject, fact.query)
         self.settle()
         return routes.brings(subject, fact, self.freshness_s)
+
+    def turn_before(self, subject: Subject, query: str) -> None:
+        """Make the turn whose question the next recall answers, if it goes by the turn before."""
+        if self.declared("recall_basis", "query") == "previous":
+            routes.tolerant(lambda: subject.record(query, "Let me see."))
 
     def reopened_brings_back(self, fact: Fact, home: Path | None = None) -> bool:
         """True if a new instance on the same home brings the fact back."""

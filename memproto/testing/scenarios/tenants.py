@@ -144,7 +144,7 @@ class Reader:
     def finds(self, subject: Subject, fact: Fact) -> bool:
         """True if another instance than its owner's brings the fact back."""
         if self._is_patient:
-            return self._run.brings_back(subject, fact)
+            return self._run.brings_absent(subject, fact)
         return self._at_once(subject, fact)
 
     @staticmethod

@@ -29,6 +29,21 @@ def test_all_are_whole_if_none_ever_brought_anything():
     assert waits.wait_s() == PREWARM_S
 
 
+def test_no_wait_for_what_is_to_stay_away_is_whole_if_one_brought_something():
+    waits = Preparation(_kept())
+    with waits.of_absence():
+        assert waits.wait_s() == PREWARM_S
+    waits.note(0.001, found=True)
+    with waits.of_absence():
+        in_vain(waits, 5)
+        assert waits.wait_s() == 0.1
+    waits.note(0.05, found=True)
+    with waits.of_absence():
+        assert waits.wait_s() == 0.2
+    # Those for a loss are, however many were in vain before.
+    assert waits.wait_s() == PREWARM_S
+
+
 @pytest.mark.parametrize(("took_s", "wait_s"), [(0.0, 0.25), (0.05, 1.0), (0.5, PREWARM_S)])
 def test_later_ones_go_by_the_longest_that_brought_something(took_s, wait_s):
     waits = Preparation(_kept())
