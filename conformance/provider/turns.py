@@ -256,12 +256,13 @@ def _hint_on_sessions(run: Run, key: str, lost: Fact) -> str:
 
 def _unusual_ones(run: Run) -> None:
     """Each is stored or refused; what was accepted is there, whatever else stands around it."""
-    unusual = texts.around(run.facts.several(7), _LONG_CHARS)
-    with run.session() as subject:
+    # In a store of its own: the effect of such a text on others has rules of its own.
+    home, unusual = run.own_home("unusual"), texts.around(run.facts.several(7), _LONG_CHARS)
+    with run.session(home) as subject:
         accepted = [_taken(subject, text) for _, _, text in unusual]
         subject.record(*_GOODBYE)
     owed = {fact: what for (what, fact, _), kept in zip(unusual, accepted, strict=True) if kept}
-    for fact in losses.lost(run, list(owed)):
+    for fact in losses.lost(run, list(owed), home):
         _plain_ones(run, len(unusual), fact)
         seen = NotRecalled(
             wanted=f"{run.hook('record')} stores a turn, or raises an error of memproto.errors",

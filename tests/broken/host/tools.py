@@ -50,7 +50,7 @@ class AnswersWithTheTextOfAnError(MemoryProviderRegistry):
 class ForbidsAtTheOfferOnly(MemoryProviderRegistry):
     def handle_tool_call(self, tool_name, args, **kwargs):
         tool = self._tools.table.get(tool_name)
-        if tool is None:
+        if tool is None or not isinstance(args, dict):
             return super().handle_tool_call(tool_name, args, **kwargs)
         return self._tools._routed(tool.lane, tool_name, args, kwargs)
 

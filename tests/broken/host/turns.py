@@ -8,6 +8,7 @@ import unicodedata
 import uuid
 
 from memproto.registry import MemoryProviderRegistry
+from memproto.registry.answers import Answer
 from memproto.registry.calls.lanes import ProviderLane
 from memproto.testing.agent import Agent
 from memproto.testing.driver import ModelFailed, Turn
@@ -18,9 +19,9 @@ from tests.broken.marks import mutant
 @mutant(kills="MP-HOST-PRIV-001", says="before that was stored", report="G8")
 class ForgetsBesideTheQueue(MemoryProviderRegistry):
     def forget(self, scope):
-        for lane in self._core.serving("privacy"):
-            lane.attempt("forget", dict(scope))
-        return []
+        lanes = self._core.serving("privacy")
+        given = [(lane.label, lane.attempt("forget", dict(scope))[0]) for lane in lanes]
+        return [Answer(label, "ok", document) for label, document in given]
 
 
 @mutant(kills="MP-HOST-TURN-004", says="was broken off", report="hermes#15218")
@@ -34,7 +35,7 @@ class RecordsWhatWasSaidSoFar(Agent):
 @mutant(kills="MP-HOST-TURN-005", says="a guardrail refused", report="openai-agents-python#1840")
 class RecordsBeforeTheGuardrail(Agent):
     def reject(self, user_message):
-        self._finish(user_message, "".join(self._answered(user_message)))
+        self.record(user_message, "".join(self._answered(user_message)))
         return Turn("I cannot answer that.")
 
 
@@ -273,9 +274,9 @@ class PreparesForTheSessionThatWasLeft(Wrapping):
 class ForgetsWhenTheQueueIsSlow(MemoryProviderRegistry):
     def forget(self, scope):
         self.flush(0.3)
-        for lane in self._core.serving("privacy"):
-            lane.attempt("forget", dict(scope))
-        return []
+        lanes = self._core.serving("privacy")
+        given = [(lane.label, lane.attempt("forget", dict(scope))[0]) for lane in lanes]
+        return [Answer(label, "ok", document) for label, document in given]
 
 
 class _TurnsFirst(ProviderLane):

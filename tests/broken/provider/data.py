@@ -41,8 +41,9 @@ class EachStartCommitsTheOrphanAgain(Journal):
 @mutant(kills="MP-DATA-001", says="on_compress was given its messages", report="I3")
 class EachCompressionStoresItsTurnsAgain(Journal):
     def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        known = {entry["text"].partition("\n")[0] for entry in self._entries}
         for message in messages:
-            if message.get("role") == "user" and isinstance(message.get("content"), str):
+            if message.get("role") == "user" and message.get("content") in known:
                 self.on_turn_complete(message["content"], "")
 
 

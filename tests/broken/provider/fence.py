@@ -25,7 +25,8 @@ class AnOpenFenceHidesTheRest(Journal):
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
         entries = self._entries
         texts = [entry["text"] for entry in entries]
-        cut = next((n for n, text in enumerate(texts) if "<memory-context>" in text), len(texts))
+        opened = (n for n, text in enumerate(texts, 1) if "<memory-context>" in text)
+        cut = next(opened, len(texts))
         try:
             self._entries = entries[:cut]
             return super().enrich_turn(user_message, messages)

@@ -116,7 +116,7 @@ class OneDriverIsSwappedForEachCall(Tenants):
 @mutant(kills="MP-TENANT-007", says="platform 'telegram'", report="E8")
 class AUserForEachPlatform(Tenants):
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
-        principal = f"{config['platform']}:{config.get('user_id')}"
+        principal = f"{config['platform']}:{config.get('user_id')!a}"
         super().initialize(session_key, {**config, "user_id": principal})
 
 
