@@ -195,7 +195,29 @@ def no_party_sees_messages_that_another_one_changed(run: HostRun) -> None:
     _assert_apart(run, "compress_notes", "compress_notes", lambda host: host.compress(plain))
     _assert_apart(run, "sessions", "on_session_end", _ends)
     _assert_turns_apart(run)
+    if run.loaded.is_driver:
+        for step in ("turn", "stream"):
+            _assert_unseen_in_a_turn(run, step)
     run.needs_also("compress")
+
+
+def _assert_unseen_in_a_turn(run: HostRun, step: str) -> None:
+    """The conversation that an agent hands over in a turn of its own is a copy as well."""
+    host = run.opened(run.probe(enrich_turn=_Editor()))
+    if not host.has(step):
+        return
+    for question in ("Hello.", "And now?", "And then?"):
+        host.turn(question, step=step)
+    said = [message for request in host.model.requests for message in request]
+    if found := [message for message in said if _is_edited(message)]:
+        run.violated(
+            Changed(
+                wanted="the agent's conversation as it was",
+                subject="argument",
+                difference=f"one message of a request is {show(found[0])}",
+            ),
+            operation=step,
+        )
 
 
 def _assert_turns_apart(run: HostRun) -> None:

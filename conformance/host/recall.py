@@ -51,23 +51,23 @@ def recall_ends_at_its_deadline(run: HostRun) -> None:
 
 def _ends_in_a_turn(run: HostRun, step: str, deadlines: Deadlines) -> None:
     """A turn may gather its recall in another way than a recall by itself, and a stream too."""
-    good = run.beside(run.probe(enrich_turn=answering("The lamps are lit.")))
-    hung = run.probe(enrich_turn=run.gate("Too late."))
     budget_s = deadlines.enrich_s
     pace = dataclasses.replace(deadlines, turn_start_s=budget_s, ask_s=budget_s)
-    host = run.opened(hung, *good, deadlines=pace)
-    if not host.has(step):
-        return
-    host.turn("Which lamps are lit?", step=step)
-    is_sent = host.model.was_sent("The lamps are lit.")
-    if good and good[0].count("enrich_turn") and host.model.requests and not is_sent:
-        run.violated(
-            Returned(
-                wanted="the answer of the provider that kept it in the request of a turn",
-                value=show(host.model.sent()),
-            ),
-            operation=step,
-        )
+    sent = []
+    # First without one that hangs: an answer that is never sent is for MP-HOST-RECALL-006.
+    for hangs in (False, True):
+        good = run.probe(enrich_turn=answering("The lamps are lit."))
+        others = [run.probe(enrich_turn=run.gate("Too late."))] if hangs else []
+        # One that takes one provider takes the one that hangs.
+        taken = [*others, *run.beside(good)] if hangs else [good]
+        host = run.opened(*taken, deadlines=pace)
+        if not host.has(step):
+            return
+        host.turn("Which lamps are lit?", step=step)
+        sent.append(good not in taken or host.model.was_sent("The lamps are lit."))
+    if sent == [True, False]:
+        wanted = "the answer of the provider that kept it in the request of a turn"
+        run.violated(Returned(wanted=wanted, value=show(host.model.sent())), operation=step)
 
 
 @check("MP-HOST-RECALL-002")

@@ -239,7 +239,7 @@ def a_switch_says_which_kind_it_is(run: HostRun) -> None:
         # The second one leaves a session to which there was a switch, and not the first one.
         for number in range(2):
             key = left if kind == "rewind" else run.session_key()
-            # Where nothing was said there is nothing to undo, to compress or to branch from.
+            # A session in which nothing was said has nothing to undo or to compress.
             if host.has("turn") or host.has("record"):
                 _say(host, "Book berth 7.")
             host.switch(kind, key)

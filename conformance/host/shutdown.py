@@ -4,6 +4,7 @@ import contextlib
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import thread as pools
 from typing import Any
 
 from memproto.deadlines import Deadlines
@@ -263,9 +264,14 @@ def no_call_that_hangs_holds_the_process(run: HostRun) -> None:
                 host.close()
         if not gate.entered.wait(5.0 * run.scale):
             raise Untestable(f"{hook} is not called", depends_on("MP-HOST-INIT-005"))
-        if held := [thread for thread in _threads() if not thread.daemon and _is_in(thread, gate)]:
-            seen = f"{hook} hangs on {held[0].name!r}, which is no daemon thread"
+        if held := [thread for thread in _threads() if _is_joined(thread) and _is_in(thread, gate)]:
+            seen = f"{hook} hangs on {held[0].name!r}, which the interpreter waits for"
             run.violated(Differs(wanted="a process that can end while a provider hangs", seen=seen))
+
+
+def _is_joined(thread: threading.Thread) -> bool:
+    """True if the interpreter waits for a thread when it ends; one of a pool may be a daemon."""
+    return not thread.daemon or thread in pools._threads_queues  # noqa: SLF001 - as below
 
 
 def _is_in(thread: threading.Thread, gate: Gate) -> bool:

@@ -436,7 +436,7 @@ def _beside_good(
             # An exception that the host raises here is for MP-HOST-TOOL-004.
             with contextlib.suppress(Violation):
                 host.call_tool(provider.schemas[0]["name"], {"text": "x"})
-        # What the others get here is for the requirements on it.
+        # The calls of the others are for the requirements on them.
         with contextlib.suppress(Violation, Untestable):
             _lead_through(run, host)
         yield group, host

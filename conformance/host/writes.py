@@ -412,7 +412,7 @@ _EDITS: tuple[tuple[str, str, str | None, str | None], ...] = (
     ("add", "user", _NOTE, None),
     ("replace", "user", "The ferry leaves at six.", _NOTE),
     ("replace", "memory", UNUSUAL, f"It says: {UNUSUAL}"),
-    # What was removed may be written again.
+    # An entry that was removed may be written again.
     ("remove", "memory", None, "The harbour opens at six."),
     ("add", "memory", "The harbour opens at six.", None),
 )

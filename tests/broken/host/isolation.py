@@ -445,3 +445,12 @@ class AnExitEndsTheBeginningOfATurn(Wrapping):
         super().on_turn_start(turn_number, message, **kwargs)
         if self.exiting:
             raise self.exiting
+
+
+@mutant(kills="MP-HOST-ISO-002", says="the agent's conversation", report="J5")
+class LendsItsConversationInATurn(Agent):
+    def recall(self, user_message, messages):
+        if messages is not self._history:
+            return super().recall(user_message, messages)
+        lend = HandsOutTheAgentsOwnMessages.enrich_turn
+        return lend(self.registry, user_message, messages)

@@ -302,6 +302,6 @@ class RecordsWholeTurnsInEveryContext(MemoryProviderRegistry):
 class OpensAgainWhatHasFailed(MemoryProviderRegistry):
     def enrich_turn(self, user_message, messages):
         for lane in self._core.refused.values():
-            if lane.dropped_for:
+            if lane.attempt("is_available")[0] is True:
                 lane.attempt("initialize", self.session_key, {})
         return super().enrich_turn(user_message, messages)
