@@ -247,13 +247,13 @@ def an_id_names_one_item(run: Run) -> None:
     # A provider that keeps sessions apart shows a new session nothing of these.
     shown = {fact: ids for fact, ids in before.items() if elsewhere[fact]}
     _are_steady(run, shown, elsewhere, "in another process")
+    if is_verbatim and first and _is_removed(run, first):
+        _are_steady(run, before, _ids(run, facts), "after the removal of another one")
     if is_verbatim:
         _talks_on(run)
         # A recall that brings few of many says nothing of the ids that it leaves out.
         with contextlib.suppress(Untestable):
             _are_steady(run, before, _ids(run, facts), f"after {_MANY} more were stored")
-    if is_verbatim and first and _is_removed(run, first):
-        _are_steady(run, before, _ids(run, facts), "after the removal of another one")
 
 
 def _talks_on(run: Run) -> None:

@@ -46,7 +46,7 @@ class Preparation:
 
     @contextlib.contextmanager
     def of_absence(self) -> Iterator[None]:
-        """What is asked for in the body is to stay away."""
+        """The body asks for texts that are to stay away."""
         known, self._stays_away = (self._in_vain, self._stays_away), True
         try:
             yield

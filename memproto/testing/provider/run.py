@@ -637,7 +637,7 @@ class Run:
         self.settle()
         if self.declared("recall_basis", "query") != "previous":
             return routes.brings(subject, fact, self.freshness_s)
-        # Where it was the turn that brought one, nothing comes of a wait before the turn.
+        # If a turn brought one, a wait before the turn brings nothing.
         waits = _BY_TURN not in self.shared
         if waits and routes.brings(subject, fact, self.freshness_s):
             return True

@@ -4,9 +4,10 @@ import importlib
 import inspect
 import json
 import os
+import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,8 @@ def settings(subject: Subject) -> tuple[Setting, ...]:
     The variables that the provider wants and the environment lacks, as settings that give them.
 
     Read off `get_config_schema` (what is required and has a variable, else secrets that have one)
-    and off `requires_env` of its plugin.yaml; where neither names one, the settings that might do.
+    and off `requires_env` of its plugin.yaml. If neither names one, it is read off
+    `unavailable_reason`, and the settings that might do stand beside it.
     A program of its plugin.yaml that is not installed comes first, and stands alone where nothing
     else is required.
     """
@@ -97,7 +99,29 @@ def settings(subject: Subject) -> tuple[Setting, ...]:
     fields, variables = _fields(subject), _listed(subject, "requires_env")
     if programs and not variables and not any(item.get("required") for item in fields):
         return programs
-    return (*programs, *_given(fields, variables))
+    given = _given(fields, variables)
+    told = [name for name in _told(subject) if not os.environ.get(name)]
+    if told and not any(setting.value for setting in given):
+        given = (*_from_environment(told), *(one for one in given if one.name != "env"))
+    return (*programs, *given)
+
+
+#: A variable as a sentence names it: capitals with a line between them.
+_VARIABLE = re.compile(r"(?<![\w.])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?!\w)")
+
+
+def _told(subject: Subject) -> list[str]:
+    """The variables that a provider names where it says why it is not available."""
+    try:
+        reason = subject.unavailable_reason() if subject.has("unavailable_reason") else ""
+    except HookRaised:
+        return []
+    return list(dict.fromkeys(_VARIABLE.findall(reason))) if isinstance(reason, str) else []
+
+
+def _from_environment(names: Iterable[str]) -> tuple[Setting, ...]:
+    pairs = [f'{name} = {{from_env = "{name}"}}' for name in dict.fromkeys(names)]
+    return (Setting("env", value=f"{{{', '.join(pairs)}}}"),) if pairs else ()
 
 
 def _given(fields: list[dict[str, Any]], variables: list[str]) -> tuple[Setting, ...]:
@@ -105,8 +129,7 @@ def _given(fields: list[dict[str, Any]], variables: list[str]) -> tuple[Setting,
     wanted = [name for name in named if not os.environ.get(name)]
     if not wanted:
         return _keys(fields)
-    pairs = [f'{name} = {{from_env = "{name}"}}' for name in dict.fromkeys(wanted)]
-    setting = Setting("env", value=f"{{{', '.join(pairs)}}}")
+    (setting,) = _from_environment(wanted)
     required = [item for item in fields if item.get("required") is True]
     if not required or _variables(required) or variables:
         return (setting,)

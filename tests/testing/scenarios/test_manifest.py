@@ -87,3 +87,37 @@ def test_a_program_of_the_manifest_that_is_not_installed_is_named_first(tmp_path
     (tmp_path / "harbour-cli").touch(mode=0o755)
     (other,) = manifest.settings(Asking(secret))
     assert "HARBOUR_KEY" in other.value
+
+
+class Telling(Asking):
+    """Says what is missing, before any session."""
+
+    def __init__(self, reason, *fields):
+        super().__init__(*fields)
+        self.reason = reason
+
+    def has(self, name):
+        return name in ("config_schema", "unavailable_reason")
+
+    def unavailable_reason(self):
+        return self.reason
+
+
+def test_a_variable_that_the_reason_names_is_a_setting_beside_what_is_asked(monkeypatch):
+    monkeypatch.delenv("HARBOUR_CMD", raising=False)
+    reason = "No harbour command: set harbour.command in config.yaml, or HARBOUR_CMD."
+    first, other = manifest.settings(Telling(reason, {"key": "command"}))
+    assert first == Setting("env", value='{HARBOUR_CMD = {from_env = "HARBOUR_CMD"}}')
+    assert (other.name, other.that.rpartition(": ")[2]) == ("factory", "command")
+
+
+def test_a_reason_adds_nothing_to_variables_that_are_known(monkeypatch):
+    monkeypatch.delenv("HARBOUR_KEY", raising=False)
+    field = {"key": "key", "env_var": "HARBOUR_KEY", "secret": True}
+    found = manifest.settings(Telling("Set HARBOUR_KEY, or HARBOUR_TOKEN_FILE.", field))
+    assert found == manifest.settings(Asking(field))
+
+
+@pytest.mark.parametrize("reason", ["Start the HTTP server of the harbour.", None])
+def test_a_reason_without_a_variable_leaves_what_is_asked(reason):
+    assert manifest.settings(Telling(reason)) == manifest.settings(Asking())
