@@ -3,6 +3,7 @@
 import copy
 import datetime as dt
 import functools
+import time
 import zlib
 from collections.abc import Iterator
 from time import monotonic
@@ -12,6 +13,7 @@ from memproto.testing.clauses import Lost, NotApplicable, check
 from memproto.testing.conditions import Declared
 from memproto.testing.evidence import Changed, NotRecalled, Repeated, Returned
 from memproto.testing.facts import Fact
+from memproto.testing.instruments.walltime import ending_summer_time, time_zone
 from memproto.testing.needs import depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
@@ -197,6 +199,10 @@ def every_turn_of_the_schema_is_accepted(run: Run) -> None:
         again.recall("Which berth is free today?")
 
 
+def _from_to(started_at: str, ended_at: str) -> dict[str, str]:
+    return {"started_at": started_at, "ended_at": ended_at}
+
+
 #: The oddity of a turn, as it completes "it raised for ...", to its further keys.
 _SHAPES: dict[str, dict[str, Any]] = {
     "a turn with no optional key": {},
@@ -212,6 +218,14 @@ _SHAPES: dict[str, dict[str, Any]] = {
     },
     "a turn with a key of a later release": {"mood": "cheerful"},
     "a turn in UTC with microseconds": {"started_at": "2026-03-14T09:26:53.589793Z"},
+    "a turn with times without seconds": _from_to("2026-03-14T09:26Z", "2026-03-14T09:27+00:00"),
+    "a turn with times in nanoseconds": _from_to(
+        "2026-03-14T09:26:53.589793238Z", "2026-03-14T09:26:54.1-03:30"
+    ),
+    # The time of what has none, as other languages write it.
+    "a turn with the times of a zero date": _from_to(
+        "0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"
+    ),
 }
 
 
@@ -331,15 +345,28 @@ def equal_turns_are_stored_each(run: Run) -> None:
 
 @check("MP-REC-005", extension="record")
 def a_turn_keeps_its_time(run: Run) -> None:
-    key = run.session_key()
     for zone in _ZONES:
-        fact = run.facts.new()
-        began = dt.datetime.now(zone).replace(microsecond=0) - dt.timedelta(days=3)
-        ended = began + dt.timedelta(minutes=2)
-        times = {"started_at": began.isoformat(), "ended_at": ended.isoformat()}
-        with run.session(session=key) as subject:
-            entries.record(subject, entries.turn(key, fact.text, **times))
-        _is_dated(run, fact, began, ended)
+        _keeps_its_time(run, dt.datetime.now(zone).replace(microsecond=0) - dt.timedelta(days=3))
+    if hasattr(time, "tzset"):
+        _of_an_hour_that_comes_twice(run)
+
+
+def _of_an_hour_that_comes_twice(run: Run) -> None:
+    """Two turns of one time of day, before and after the clock of the machine is put back."""
+    noon = dt.datetime.now(dt.UTC).replace(hour=12, minute=0, second=0, microsecond=0)
+    put_back = noon - dt.timedelta(days=3)
+    with time_zone(ending_summer_time(put_back)):
+        for moment in (put_back - dt.timedelta(minutes=30), put_back + dt.timedelta(minutes=30)):
+            _keeps_its_time(run, moment)
+
+
+def _keeps_its_time(run: Run, began: dt.datetime) -> None:
+    key, fact = run.session_key(), run.facts.new()
+    ended = began + dt.timedelta(minutes=2)
+    times = _from_to(began.isoformat(), ended.isoformat())
+    with run.session(session=key) as subject:
+        entries.record(subject, entries.turn(key, fact.text, **times))
+    _is_dated(run, fact, began, ended)
 
 
 def _is_dated(run: Run, fact: Fact, began: dt.datetime, ended: dt.datetime) -> None:
