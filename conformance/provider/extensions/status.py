@@ -153,7 +153,8 @@ def the_status_of_a_store_that_cannot_be_read_is_not_ok(run: Run) -> None:
             left_down.append(answers[-1][1])
         return answers[-1]
 
-    _, status = unanswered.asked(run, ask, _brings) or unreadable.asked(run, ask, _brings)
+    seen = unanswered.asked(run, ask, _brings, _tells) or unreadable.asked(run, ask, _brings)
+    status = seen[1]
     _fits(run, status, "MP-STATUS-001")
     if _is_in_state(status, "ok"):
         run.violated(
@@ -172,6 +173,10 @@ def the_status_of_a_store_that_cannot_be_read_is_not_ok(run: Run) -> None:
                 value=show(left_down[-1]),
             )
         )
+
+
+def _tells(answer: tuple[Any, Any]) -> bool:
+    return not _is_in_state(answer[1], "ok")
 
 
 def _is_down_all_the_same(answer: tuple[Any, Any], fact: Fact) -> bool:

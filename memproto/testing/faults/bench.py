@@ -224,12 +224,12 @@ def _serving(run: Run, place: Place | StandIn, mode: Mode, scheme: str = "") -> 
 
 
 #: Failures of which a provider may tell what it asked for.
-_TELLING = (modes.status(503), modes.status(401, {"error": "invalid API key"}), modes.reset)
+_TELLING = (modes.status(401, {"error": "invalid API key"}), modes.reset)
 
 
 def told_of(run: Run) -> Iterator[Bench]:
     """
-    A bench whose backend fails, once for each of a few ways; it answers 503 afterwards.
+    A bench whose backend fails, once for each of two ways.
 
     None if no `backend` is set. A rule on what is said of failures leaves all else to other rules.
     """
@@ -240,7 +240,6 @@ def told_of(run: Run) -> Iterator[Bench]:
         for mode in _TELLING:
             bench.turn(mode)
             yield bench
-            bench.turn(_TELLING[0])
 
 
 # -- steps of checks -------------------------------------------------------------------------------
