@@ -56,6 +56,7 @@ GOOD = (
     "tests.good.private:Apart",
     "tests.good.private:Delegating",
     "tests.good.remote:Remote",
+    "tests.good.waiting:Waiting",
     "tests.good.served:InThread",
     "tests.good.ledger:Ledger",
     "tests.good.ledger:Listing",

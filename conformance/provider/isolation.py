@@ -4,7 +4,6 @@ import ast
 import contextlib
 import dataclasses
 import functools
-import hashlib
 import logging
 import os
 import re
@@ -28,6 +27,7 @@ from memproto.testing.evidence import (
     Wrote,
 )
 from memproto.testing.facts import Fact
+from memproto.testing.faults.bench import told_of
 from memproto.testing.instruments import watchers
 from memproto.testing.instruments.watchers import tree
 from memproto.testing.lifetimes import plain_host
@@ -37,7 +37,7 @@ from memproto.testing.processes import sandbox
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
-from memproto.testing.scenarios import poor_sessions, texts
+from memproto.testing.scenarios import credentials, poor_sessions, texts
 from memproto.testing.wire import show
 
 #: A life in a process of its own; and three more if something is lost.
@@ -556,9 +556,6 @@ def _passes(name: str, root: Path) -> bool:
 # Chapter 70: credentials stay in the configuration.
 
 
-#: A key that no provider knows, which says what it holds.
-_KEY = "x_access_token"
-
 #: A text that no entry holds.
 _ABSENT = "the colour of the lighthouse door"
 
@@ -574,18 +571,19 @@ _AROUND_CHARS = 60
 
 @check("MP-ISO-006", budget_s=120.0)
 def a_credential_is_shown_nowhere(run: Run) -> None:
-    secret = f"atk-{hashlib.sha256(run.facts.name().encode()).hexdigest()[:24]}"
+    planted = credentials.planted(run)
+    secrets = planted | credentials.given(run)
     with _listening() as ears:
-        for operation, kind, text in _said(run, ears, secret):
-            if secret in text:
+        for operation, kind, text in _said(run, ears, planted):
+            for key in (key for key, value in secrets.items() if value in text):
                 run.violated(
                     Exposed(
                         wanted=(
-                            f"the value of config[{_KEY!r}] in no log, stream, exception or recall"
+                            f"the value of config[{key!r}] in no log, stream, exception or recall"
                         ),
                         hook=run.hook(operation),
                         place=kind,
-                        excerpt=_excerpt(text, secret),
+                        excerpt=_excerpt(text, secrets[key]),
                         lead=f"{run.hook(operation)} wrote it into ",
                     ),
                     operation=operation,
@@ -601,10 +599,9 @@ def _excerpt(text: str, secret: str) -> str:
 # -- a session and what it says --------------------------------------------------------------------
 
 
-def _said(run: Run, ears: "_Ears", secret: str) -> Iterator[tuple[str, str, str]]:
+def _said(run: Run, ears: "_Ears", extra: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     """The operation, the kind and the text of everything that a whole session says."""
     opened: list[Subject] = []
-    extra: dict[str, Any] = {_KEY: secret}
     for config in poor_sessions.failing_ways(run).values():
         failing = run.provider()
         start = functools.partial(failing.open, run.session_key(), config | extra)
@@ -616,6 +613,21 @@ def _said(run: Run, ears: "_Ears", secret: str) -> Iterator[tuple[str, str, str]
     for operation, call in _calls(run, opened[0]):
         yield from _heard(ears, operation, call)
     yield from _heard(ears, "close", lambda: run.close(opened[0]))
+    for _ in told_of(run):
+        yield from _said_of_its_backend(run, ears, extra)
+
+
+def _said_of_its_backend(
+    run: Run, ears: "_Ears", extra: dict[str, Any]
+) -> Iterator[tuple[str, str, str]]:
+    """The same of a session whose backend fails: its request is what there is to tell of."""
+    opened: list[Subject] = []
+    yield from _heard(ears, "open", lambda: opened.append(run.open(**extra)))
+    for subject in opened:
+        fact = run.facts.new()
+        for operation, call in routes.core_calls(subject, fact.text, fact.query).items():
+            yield from _heard(ears, operation, call)
+        yield from _heard(ears, "close", functools.partial(run.close, subject))
 
 
 def _heard(

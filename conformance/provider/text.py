@@ -4,6 +4,7 @@ import codecs
 import copy
 import dataclasses
 import functools
+import json
 import locale
 import random
 import re
@@ -210,6 +211,17 @@ class _Worded(_Lettered):
         return next(lacking, "")
 
 
+class _Marked(_Worded):
+    """A fact with words behind its name that have signs around them."""
+
+    __slots__ = ()
+
+    def missing_in(self, recalled: object) -> str:
+        """A word that is not there, whatever becomes of the signs."""
+        there = _without_spaces(str(recalled))
+        return next((w for w in re.findall(r"\w+", self.characters) if w not in there), "")
+
+
 class _Edged(_Worded):
     """A fact with a word at an end, beside a space; it is lost only where the rest is shown."""
 
@@ -256,7 +268,9 @@ def _keeps_characters(run: Run, route: str) -> bool:
         *((kind, letters, _lettered) for kind, letters in kinds.items()),
         ("a text with white space at its end", _FEW, _before_spaces),
         *((kind, words, _worded) for kind, words in scripts.PLAIN.items()),
+        *((kind, words, _marked) for kind, words in scripts.MARKED.items()),
         *((kind, words, _led) for kind, words in scripts.LEADING.items()),
+        ("a text that is an object of JSON", '{"note":', _in_json),
         ("a text with one space at its end", run.facts.name(), _before_a_space),
         ("a text with a space in front", run.facts.name(), _behind_a_space),
     ]
@@ -367,7 +381,8 @@ def _judge_missing(run: Run, route: str, fact: _Lettered, kind: str, home: Path)
     code = f"U+{ord(missing[0]):04X} {unicodedata.name(missing[0], '')}" if missing else "its text"
     if isinstance(fact, _Worded) and missing:
         is_led = fact.text.lstrip().startswith(missing)
-        code = f"{missing!r}, {'with which it begins' if is_led else 'which is no secret'},"
+        why = "with which it begins" if is_led else "which is no secret"
+        code = f"{missing!r}, {'beside a sign' if isinstance(fact, _Marked) else why},"
     run.violated(
         NotRecalled(
             wanted=(
@@ -429,6 +444,16 @@ def _lettered(fact: Fact, characters: str) -> _Lettered:
 def _worded(fact: Fact, words: str) -> _Worded:
     plain = _lettered(fact, words)
     return _Worded(plain.text, plain.query, plain.name, plain.characters)
+
+
+def _marked(fact: Fact, words: str) -> _Marked:
+    plain = _lettered(fact, words)
+    return _Marked(plain.text, plain.query, plain.name, plain.characters)
+
+
+def _in_json(fact: Fact, characters: str) -> _Lettered:
+    text = json.dumps({"note": fact.text, "urgent": True}, ensure_ascii=False)
+    return _Lettered(text, fact.query, fact.name, characters)
 
 
 def _led(fact: Fact, words: str) -> _Worded:

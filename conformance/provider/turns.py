@@ -23,6 +23,7 @@ from memproto.testing.scenarios import (
     beginnings,
     entries,
     mirrored_writes,
+    places,
     smallest,
     switches,
     tenants,
@@ -68,6 +69,7 @@ _MOMENT_S = 1.0
 @check("MP-TURN-001", budget_s=240.0, routes=("turns",))
 def every_turn_comes_back(run: Run) -> None:
     _all_of_a_session(run)
+    _without_an_answer(run)
     _unusual_ones(run)
     _alike(run)
     _of_another_user(run)
@@ -76,6 +78,12 @@ def every_turn_comes_back(run: Run) -> None:
     _behind_each_break(run)
     _told_again(run)
     _are_left_by_writes(run)
+    _in_a_home_of_any_name(run, "turns")
+
+
+def _in_a_home_of_any_name(run: Run, route: str) -> None:
+    if seen := places.lost(run, route):
+        run.violated(seen)
 
 
 def _behind_each_break(run: Run) -> None:
@@ -254,6 +262,25 @@ def _hint_on_sessions(run: Run, key: str, lost: Fact) -> str:
     return said if found else ""
 
 
+def _without_an_answer(run: Run) -> None:
+    """The assistant may have nothing to say, as where it called a tool or showed a picture."""
+    with_one, without = facts = run.facts.several(2)
+    with run.session() as subject:
+        owed = [
+            fact for fact in facts if _taken(subject, fact.text, "" if fact == without else "Done.")
+        ]
+        subject.record(*_GOODBYE)
+    lost = losses.lost(run, owed) if without in owed else []
+    if without in lost and with_one not in lost:
+        run.violated(
+            NotRecalled(
+                wanted=f"{run.hook('record')} stores a turn whose response is empty, or refuses it",
+                texts=(without.text,),
+                tail="; a turn of the same session that has a response does",
+            ),
+        )
+
+
 def _unusual_ones(run: Run) -> None:
     """Each is stored or refused; what was accepted is there, whatever else stands around it."""
     # In a store of its own: the effect of such a text on others has rules of its own.
@@ -356,10 +383,10 @@ def _plain_ones(run: Run, count: int, odd: Fact) -> None:
     _all_come_back(run, accepted, f"from a session of {count + 1} plain turns")
 
 
-def _taken(subject: Subject, text: str) -> bool:
+def _taken(subject: Subject, text: str, response: str = "Done.") -> bool:
     """True if the turn was accepted; what else than a report was raised is for MP-TURN-002."""
     try:
-        subject.record(text, "Done.")
+        subject.record(text, response)
     except HookRaised as failure:
         if failure.ends_process:
             raise
@@ -384,13 +411,32 @@ def _of_sessions_side_by_side(run: Run) -> None:
     """A gateway has several sessions of a profile open at a time."""
     if "session" in run.declared("isolates", []) or run.declared("single_writer", default=False):
         return
-    facts = run.facts.several(4)
-    with run.session() as one, run.session() as other:
-        for fact, subject in zip(facts, (one, other, one, other), strict=True):
-            run.plant(subject, fact, "turns")
-        for subject in (one, other):
-            subject.record(*_GOODBYE)
-    _all_come_back(run, facts, "that two sessions of one home recorded while both were open")
+    # A function of atexit shuts down again what was over before another session was.
+    facts, again = (
+        _told_side_by_side(run, shuts_down_again=True),
+        "one of which was shut down again",
+    )
+    if losses.lost(run, facts):
+        _all_come_back(run, _told_side_by_side(run), _SIDE_BY_SIDE)
+        _all_come_back(run, facts, f"{_SIDE_BY_SIDE}, {again}")
+
+
+_SIDE_BY_SIDE = "that two sessions of one home recorded while both were open"
+
+
+def _told_side_by_side(run: Run, *, shuts_down_again: bool = False) -> list[Fact]:
+    """Facts that two sessions recorded; the one that is over first may be shut down again."""
+    *facts, late = every = run.facts.several(4)
+    with run.session() as one:
+        with run.session() as other:
+            for fact, subject in zip(facts, (one, other, one), strict=True):
+                run.plant(subject, fact, "turns")
+            other.record(*_GOODBYE)
+        run.plant(one, late, "turns")
+        one.record(*_GOODBYE)
+    if shuts_down_again:
+        other.close()
+    return every
 
 
 def _of_a_long_session(run: Run) -> None:
@@ -665,6 +711,7 @@ def an_added_text_comes_back(run: Run) -> None:
     _side_by_side(run, next(iter(facts)))
     _another_user_leaves_it(run, next(iter(facts)))
     _others_leave_it(run, next(iter(facts)))
+    _in_a_home_of_any_name(run, "writes")
 
 
 def _others_leave_it(run: Run, target: str) -> None:
@@ -1252,6 +1299,7 @@ def what_a_tool_stored_comes_back(run: Run) -> None:
                 about="stored by a call that reported no error",
             ),
         )
+    _in_a_home_of_any_name(run, "tools")
     _comes_back_however_weighed(run, weights)
     _stays_beside_a_forgotten_one(run)
 

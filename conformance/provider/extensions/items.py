@@ -20,6 +20,7 @@ from memproto.testing.evidence import (
     Unsteady,
 )
 from memproto.testing.facts import Fact
+from memproto.testing.faults import unanswered
 from memproto.testing.instruments.walltime import KATHMANDU, WallClock, time_zone, wall_clock
 from memproto.testing.lifetimes import unreadable
 from memproto.testing.lifetimes.ends import HostProcess
@@ -384,11 +385,17 @@ def the_best_item_comes_first(run: Run) -> None:
 
 @check("MP-ITEMS-008", budget_s=120.0, extension="items", routes=routes.ROUTES)
 def an_answer_of_a_store_that_cannot_be_read_is_not_ok(run: Run) -> None:
-    answer = entries.fitting(unreadable.asked(run, _answer_about, _brings), "recall-items")
+    seen, when = unanswered.asked(run, _answer_about, _brings), "its backend answers 503"
+    if seen is None:
+        seen, when = (
+            unreadable.asked(run, _answer_about, _brings),
+            "another process holds the files",
+        )
+    answer = entries.fitting(seen, "recall-items")
     if answer["status"] == "ok":
         run.violated(
             Returned(
-                wanted="`partial` or `unavailable` while another process holds the files",
+                wanted=f"`partial` or `unavailable` while {when}",
                 hook=run.hook("items"),
                 value=show(answer),
                 tail=", and the text is there before and afterwards",

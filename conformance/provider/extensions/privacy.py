@@ -518,6 +518,33 @@ def what_lies_outside_stays(run: Run) -> None:
                     ),
                 )
     _equal_words_stay(run)
+    _a_text_between_stays(run)
+
+
+def _a_text_between_stays(run: Run) -> None:
+    """A session that is resumed lies around another one, in the order of time."""
+    route, key = run.route, run.session_key()
+    mine, other = Tenant("", f"{key}-around"), Tenant("", f"{key}-between")
+    first, between, last = run.facts.several(3)
+    for tenant, fact in ((mine, first), (other, between), (mine, last)):
+        with tenant.opened(run) as subject:
+            if not routes.accepts(subject, route, fact.text, routes.reply_to(fact)):
+                return
+    if Reader(run).lacks(other, [between]):
+        return
+    with mine.opened(run) as subject:
+        if entries.forgotten(subject, {"session_id": mine.session}) is None:
+            return
+    if Reader(run).lacks(other, [between]):
+        run.violated(
+            NotRecalled(
+                wanted=(
+                    "a text recalled after forget() of another session, which was resumed after it"
+                ),
+                texts=(between.text,),
+                verb="does not come back any more",
+            ),
+        )
 
 
 def _equal_words_stay(run: Run) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime as dt
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from memproto.testing.clauses import NotApplicable, check
 from memproto.testing.evidence import Recalled, Returned, TooLong, Unsteady
 from memproto.testing.instruments.walltime import wall_clock
+from memproto.testing.lifetimes.ends import HostProcess
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
@@ -225,16 +227,33 @@ def the_same_store_gives_the_same_block(run: Run) -> None:
         run.stays_silent(lambda: False, run.freshness_s)
         one, other = _two_blocks(run, session)
     if one != other:
-        run.violated(
-            Unsteady(
-                wanted=(
-                    "the same block from two instances, one after the other, of the same session"
-                ),
-                subject="block",
-                difference=_difference(one, other),
-                lead="they differ: ",
-            ),
-        )
+        _are_unlike(run, one, other, "one after the other")
+    elsewhere = _of_another_process(run, session)
+    if elsewhere is not None and one != elsewhere:
+        _are_unlike(run, one, elsewhere, "each in a process of its own")
+
+
+def _are_unlike(run: Run, one: str, other: str, when: str) -> None:
+    run.violated(
+        Unsteady(
+            wanted=f"the same block from two instances, {when}, of the same session",
+            subject="block",
+            difference=_difference(one, other),
+            lead="they differ: ",
+        ),
+    )
+
+
+def _of_another_process(run: Run, session: str) -> str | None:
+    """The block that the same session has in another process; None if that said nothing."""
+    calls = [{"hook": "system_prompt_block", "arguments": [], "keywords": {}}]
+    protocol = run.config()["protocol"]
+    hooks = [*protocol["hooks"], "system_prompt_block"]
+    config = run.config(protocol={**protocol, "hooks": hooks})
+    told = {"session_keys": [session], "config": config, "calls": calls}
+    marks = HostProcess(run, "shows", [], **told).end().marks
+    answers = [json.loads(mark.partition(" ")[2]) for mark in marks if mark.startswith("shown ")]
+    return answers[0] if answers and isinstance(answers[0], str) else None
 
 
 def _two_blocks(run: Run, session: str) -> list[str]:

@@ -4,6 +4,7 @@ import contextlib
 import copy
 import datetime as dt
 import functools
+import time
 import zlib
 from collections.abc import Iterator
 from time import monotonic
@@ -13,6 +14,7 @@ from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.conditions import Declared
 from memproto.testing.evidence import Changed, NotRecalled, Repeated, Returned
 from memproto.testing.facts import Fact
+from memproto.testing.instruments.walltime import ending_summer_time, time_zone
 from memproto.testing.needs import depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
@@ -205,6 +207,10 @@ def every_turn_of_the_schema_is_accepted(run: Run) -> None:
         again.recall("Which berth is free today?")
 
 
+def _from_to(started_at: str, ended_at: str) -> dict[str, str]:
+    return {"started_at": started_at, "ended_at": ended_at}
+
+
 #: The oddity of a turn, as it completes "it raised for ...", to its further keys.
 _SHAPES: dict[str, dict[str, Any]] = {
     "a turn with no optional key": {},
@@ -220,6 +226,14 @@ _SHAPES: dict[str, dict[str, Any]] = {
     },
     "a turn with a key of a later release": {"mood": "cheerful"},
     "a turn in UTC with microseconds": {"started_at": "2026-03-14T09:26:53.589793Z"},
+    "a turn with times without seconds": _from_to("2026-03-14T09:26Z", "2026-03-14T09:27+00:00"),
+    "a turn with times in nanoseconds": _from_to(
+        "2026-03-14T09:26:53.589793238Z", "2026-03-14T09:26:54.1-03:30"
+    ),
+    # The time of what has none, as other languages write it.
+    "a turn with the times of a zero date": _from_to(
+        "0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"
+    ),
 }
 
 
@@ -345,29 +359,36 @@ def equal_turns_are_stored_each(run: Run) -> None:
 
 @check("MP-REC-005", extension="record")
 def a_turn_keeps_its_time(run: Run) -> None:
-    key = run.session_key()
     for zone in _ZONES:
-        fact = run.facts.new()
-        with run.session(session=key) as subject:
-            began, ended = _recorded_late(subject, key, fact, zone)
-        _is_dated(run, fact, began, ended)
+        now = dt.datetime.now(zone).replace(microsecond=0)
+        late, last = now - dt.timedelta(days=3), now - _TURN
+        if not _keeps_its_time(run, late):
+            # None is taken so late.
+            _keeps_its_time(run, last, is_owed=True)
+    if hasattr(time, "tzset"):
+        _of_an_hour_that_comes_twice(run)
 
 
-def _recorded_late(
-    subject: Subject, key: str, fact: Fact, zone: dt.tzinfo
-) -> tuple[dt.datetime, dt.datetime]:
-    """Record a turn of days ago, or of just now if none is taken so late; its begin and its end."""
-    now = dt.datetime.now(zone).replace(microsecond=0)
-    late, last = ((end - _TURN, end) for end in (now - dt.timedelta(days=3), now))
-    if entries.is_taken(subject, _lasting(key, fact, *late)):
-        return late
-    entries.record(subject, _lasting(key, fact, *last))
-    return last
+def _of_an_hour_that_comes_twice(run: Run) -> None:
+    """Two turns of one time of day, before and after the clock of the machine is put back."""
+    noon = dt.datetime.now(dt.UTC).replace(hour=12, minute=0, second=0, microsecond=0)
+    put_back = noon - dt.timedelta(days=3)
+    with time_zone(ending_summer_time(put_back)):
+        for moment in (put_back - dt.timedelta(minutes=30), put_back + dt.timedelta(minutes=30)):
+            _keeps_its_time(run, moment)
 
 
-def _lasting(key: str, fact: Fact, began: dt.datetime, ended: dt.datetime) -> dict[str, Any]:
-    times = {"started_at": began.isoformat(), "ended_at": ended.isoformat()}
-    return entries.turn(key, fact.text, **times)
+def _keeps_its_time(run: Run, began: dt.datetime, *, is_owed: bool = False) -> bool:
+    """Judge a turn of that moment; False if the provider takes none, and need not."""
+    key, fact, ended = run.session_key(), run.facts.new(), began + _TURN
+    turn = entries.turn(key, fact.text, **_from_to(began.isoformat(), ended.isoformat()))
+    with run.session(session=key) as subject:
+        if is_owed:
+            entries.record(subject, turn)
+        elif not entries.is_taken(subject, turn):
+            return False
+    _is_dated(run, fact, began, ended)
+    return True
 
 
 def _is_dated(run: Run, fact: Fact, began: dt.datetime, ended: dt.datetime) -> None:

@@ -264,7 +264,32 @@ def a_switch_costs_nothing(run: Run) -> None:
         if _lost_in(run, fact, one, other):
             _comes_back_without(run, route)
             _is_lost(run, fact, kind)
+    _a_return_costs_nothing(run, route)
     _a_rewind_leaves_other_sessions(run, route)
+
+
+def _a_return_costs_nothing(run: Run, route: str) -> None:
+    """A session that is left and resumed by one instance has a part on each side."""
+    before, between, after = run.facts.several(3)
+    one, other = tenants.pair(run, "session", "-back")
+    with one.opened(run) as subject:
+        run.plant(subject, before, route)
+        switches.RESUMED.make(subject, one.session, other.session)
+        run.plant(subject, between, route)
+        switches.RESUMED.make(subject, other.session, one.session)
+        run.plant(subject, after, route)
+    for fact in (before, between, after):
+        if _lost_in(run, fact, one, other):
+            _comes_back_without(run, route)
+            run.violated(
+                NotRecalled(
+                    wanted=(
+                        "each of three texts recalled after a new start: of a session, of another "
+                        "one that was switched to, and of the first one again"
+                    ),
+                    texts=(fact.text,),
+                ),
+            )
 
 
 def _lost_in(run: Run, fact: Fact, *sessions: Tenant) -> bool:

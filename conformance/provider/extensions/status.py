@@ -1,8 +1,7 @@
 """Chapter 71: how recall fares, and why a provider is not available."""
 
 import dataclasses
-import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from memproto import spec
@@ -10,17 +9,17 @@ from memproto.setup.hooks import is_own
 from memproto.testing.clauses import NotApplicable, check
 from memproto.testing.evidence import Exposed, Returned, Surplus, Unfit
 from memproto.testing.facts import Fact
+from memproto.testing.faults import unanswered
+from memproto.testing.faults.bench import told_of
 from memproto.testing.lifetimes import store_faults, unreadable
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
-from memproto.testing.provider.subject import Subject
+from memproto.testing.provider.subject import HookRaised, Subject
+from memproto.testing.scenarios import credentials
 from memproto.testing.wire import plain, show
 
 #: The keys of recall-status.schema.json.
 _KNOWN = ("state", "recalled", "pending_writes", "lost_writes", "since", "message")
-
-#: A key that no provider knows, which says what it holds.
-_KEY = "x_access_token"
 
 
 @check("MP-STATUS-001", extension="status")
@@ -87,25 +86,37 @@ def _is_known(key: Any) -> bool:
 
 @check("MP-STATUS-002", extension="status")
 def the_status_gives_nothing_away(run: Run) -> None:
-    secret = f"atk-{hashlib.sha256(run.facts.name().encode()).hexdigest()[:24]}"
-    fact = run.facts.new()
-    extra: dict[str, Any] = {_KEY: secret}
+    planted, fact = credentials.planted(run), run.facts.new()
+    secrets, extra = planted | credentials.given(run), dict[str, Any](planted)
     with run.session(**extra) as subject:
-        for moment in _moments(subject, fact):
-            for operation in ("status", "unavailable_reason"):
-                said = _said(subject, operation)
-                what = _given_away(said, secret, fact)
-                if what:
-                    run.violated(
-                        Exposed(
-                            wanted="numbers and states, no credential and no text that was stored",
-                            hook=run.hook(operation),
-                            place=operation,
-                            excerpt=what,
-                            lead=f"after {run.hook(moment)}, {run.hook(operation)} gives ",
-                        ),
-                        operation=operation,
-                    )
+        _gives_nothing_away(run, subject, secrets, fact)
+    for _ in told_of(run):
+        try:
+            subject = run.open(**extra)
+        except HookRaised as failure:
+            # A start without its backend is for MP-FAULT-004.
+            if failure.ends_process:
+                raise
+            continue
+        _gives_nothing_away(run, subject, secrets, fact)
+        run.close(subject)
+
+
+def _gives_nothing_away(run: Run, subject: Subject, secrets: Mapping[str, str], fact: Fact) -> None:
+    for moment in _moments(subject, fact):
+        for operation in ("status", "unavailable_reason"):
+            what = _given_away(_said(subject, operation), secrets, fact)
+            if what:
+                run.violated(
+                    Exposed(
+                        wanted="numbers and states, no credential and no text that was stored",
+                        hook=run.hook(operation),
+                        place=operation,
+                        excerpt=what,
+                        lead=f"after {run.hook(moment)}, {run.hook(operation)} gives ",
+                    ),
+                    operation=operation,
+                )
 
 
 def _said(subject: Subject, operation: str) -> str:
@@ -116,9 +127,9 @@ def _said(subject: Subject, operation: str) -> str:
     return repr(said if isinstance(said, dict | list | str) else getattr(said, "__dict__", said))
 
 
-def _given_away(said: str, secret: str, fact: Fact) -> str:
-    if secret in said:
-        return f"the value of config[{_KEY!r}]"
+def _given_away(said: str, secrets: Mapping[str, str], fact: Fact) -> str:
+    if key := next((key for key, value in secrets.items() if value in said), ""):
+        return f"the value of config[{key!r}]"
     return f"{fact.name!r}, from {fact.text!r}" if fact.is_in(said) else ""
 
 
@@ -142,7 +153,8 @@ def the_status_of_a_store_that_cannot_be_read_is_not_ok(run: Run) -> None:
             left_down.append(answers[-1][1])
         return answers[-1]
 
-    _, status = unreadable.asked(run, ask, _brings)
+    seen = unanswered.asked(run, ask, _brings, _tells) or unreadable.asked(run, ask, _brings)
+    status = seen[1]
     _fits(run, status, "MP-STATUS-001")
     if _is_in_state(status, "ok"):
         run.violated(
@@ -161,6 +173,10 @@ def the_status_of_a_store_that_cannot_be_read_is_not_ok(run: Run) -> None:
                 value=show(left_down[-1]),
             )
         )
+
+
+def _tells(answer: tuple[Any, Any]) -> bool:
+    return not _is_in_state(answer[1], "ok")
 
 
 def _is_down_all_the_same(answer: tuple[Any, Any], fact: Fact) -> bool:

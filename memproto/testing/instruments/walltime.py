@@ -226,6 +226,15 @@ LOS_ANGELES = Zone("America/Los_Angeles", "PST8PDT,M3.2.0,M11.1.0", 8 * 3600)
 KATHMANDU = Zone("Asia/Kathmandu", "<+0545>-5:45", -20_700)
 
 
+def ending_summer_time(end: dt.datetime) -> Zone:
+    """A zone whose standard time is UTC, and whose summer time ends at `end`, a full hour."""
+    begin = end - dt.timedelta(days=100)
+    # The rule counts days from 0, and hours by the clock that is put back.
+    first, last = (moment.timetuple().tm_yday - 1 for moment in (begin, end))
+    rule = f"STD0DST-1,{first},{last}/{end.hour + 1}"
+    return Zone(rule, rule, 0)
+
+
 @contextlib.contextmanager
 def time_zone(first: Zone) -> Iterator[Callable[[Zone], None]]:
     """

@@ -44,6 +44,13 @@ PLAIN = {
     "an address of mail": "anna.berg+quay@mail.example",
 }
 
+#: Name to words behind signs by which they could be markup, a place to fill in, or an escape. The
+#: signs may come back otherwise; the letters and the numbers beside them stay as they were.
+MARKED = {
+    "words within marks": "<kelp> <!--quay--> {skerry} [[berthing]] %(lampad)s ${mastwood} `rope`",
+    "words behind backslashes": r"(\nqvist) (\tarn) (\1anchor) (\g<2>oar) (\u00e9lan)",
+}
+
 #: Name to words that are looked for at the beginning of a text, where marks of a list stand too.
 LEADING = {"a text that begins with signs": "--dry-run"}
 

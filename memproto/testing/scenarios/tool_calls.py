@@ -280,10 +280,15 @@ def fault(answer: Any) -> str:
     if not isinstance(answer, str):
         return f"{show(answer, 120)}, which is no str"
     try:
-        json.loads(answer)
+        json.loads(answer, parse_constant=_no_number)
     except (ValueError, RecursionError):
         return f"{show(answer, 120)}, which is no JSON"
     return ""
+
+
+def _no_number(name: str) -> None:
+    """Refuse NaN and Infinity, which Python writes and no other parser has to read."""
+    raise ValueError(f"{name} is no JSON")
 
 
 def is_raised(failure: HookRaised) -> bool:

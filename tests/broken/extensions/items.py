@@ -8,6 +8,7 @@ from typing import Any
 from tests.broken.marks import mutant
 from tests.good.ledger import Listing
 from tests.good.private import Private
+from tests.good.waiting import Waiting
 
 
 @mutant(kills="MP-ITEMS-001", says="cannot be written as JSON", report="D6")
@@ -127,6 +128,12 @@ class ItemsForgetTheUser(Private):
 
 @mutant(kills="MP-ITEMS-008", says="while another process holds the files", report="H4")
 class ALockedStoreHoldsNothing(Listing):
+    def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
+        return {**super().recall_items(request), "status": "ok"}
+
+
+@mutant(kills="MP-ITEMS-008", says="while its backend answers 503", report="H4")
+class AServiceThatIsAwayHoldsNothing(Waiting):
     def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
         return {**super().recall_items(request), "status": "ok"}
 

@@ -118,6 +118,19 @@ class EverybodyIsForgotten(Private):
         return answer
 
 
+@mutant(kills="MP-PRIV-006", says="which was resumed after it", report="G8")
+class ASessionIsASpanOfTime(Private):
+    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
+        if "session_id" not in scope:
+            return super().forget(scope)
+        with self._changing():
+            within = [e["at"] for e in self._entries if self._is_within(e, scope)] or ["?"]
+            kept = [e for e in self._entries if not min(within) <= e["at"] <= max(within)]
+            removed, self._entries = len(self._entries) - len(kept), kept
+            self._save()
+        return {"removed": removed, "pending": 0}
+
+
 @mutant(kills="MP-PRIV-007", says="more than 0", report="G8")
 class ForgettingCountsNothing(Private):
     def forget(self, scope: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Broken blocks of the system prompt."""
 
+import os
 import time
 from typing import Any, ClassVar
 
@@ -52,6 +53,12 @@ class TheBlockIsOfTheProcess(Telling):
 class TheBlockHoldsItsTime(Telling):
     def _snapshot(self) -> str:
         return f"{super()._snapshot()}\nAs of {time.monotonic_ns()}."
+
+
+@mutant(kills="MP-PROMPT-005", says="each in a process of its own", report="F7")
+class TheBlockHoldsItsProcess(Telling):
+    def _snapshot(self) -> str:
+        return f"{super()._snapshot()}\nServed by {os.getpid()}."
 
 
 @mutant(kills="MP-PROMPT-006", says="1 turns are kept", report="F7")

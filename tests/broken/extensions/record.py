@@ -34,6 +34,21 @@ class RecordEncodesTheTurn(Private):
         super().record(turn)
 
 
+@mutant(kills="MP-REC-002", says="times without seconds", report="J4")
+class TheSecondsStandInColumns(Private):
+    def record(self, turn: dict[str, Any]) -> None:
+        self._second = int(turn["started_at"][17:19])
+        super().record(turn)
+
+
+@mutant(kills="MP-REC-002", says="a zero date", report="J4")
+class TurnsAreOfThisEra(Private):
+    def record(self, turn: dict[str, Any]) -> None:
+        began = dt.datetime.fromisoformat(turn["started_at"])
+        self._day_before = began - dt.timedelta(days=1)
+        super().record(turn)
+
+
 @mutant(kills="MP-REC-003", says="times", report="I3")
 class ATurnIsStoredAgain(Private):
     def _is_known(self, turn: dict[str, Any]) -> bool:
@@ -65,6 +80,14 @@ class TurnsHaveTheTimeOfWriting(Private):
 class LocalTimesBecomeUtc(Private):
     def _entry(self, turn: dict[str, Any]) -> dict[str, Any]:
         return {**super()._entry(turn), "at": f"{turn['started_at'][:19]}Z"}
+
+
+@mutant(kills="MP-REC-005", says="created_at", report="J4")
+class TurnsHaveTheTimeOfTheWall(Private):
+    def _entry(self, turn: dict[str, Any]) -> dict[str, Any]:
+        began = dt.datetime.fromisoformat(turn["started_at"])
+        shown = began.astimezone().replace(tzinfo=None) if began.year > 1 else began
+        return {**super()._entry(turn), "at": shown.astimezone().isoformat()}
 
 
 @mutant(kills="MP-REC-006", says="it names", report="E2")

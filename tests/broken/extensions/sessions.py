@@ -103,6 +103,26 @@ class EachSwitchIsTakenForAReset(Switching):
         super().on_session_switch(new_session_id, **kwargs)
 
 
+@mutant(kills="MP-SESS-007", says="of the first one again", report="A10")
+class AResumedSessionCountsFromOne(Private):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._number = sum(entry["session"] == session_key for entry in self._entries)
+
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        super().on_session_switch(new_session_id, **kwargs)
+        self._number = 0
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        super().on_turn_complete(user_message, assistant_response)
+        with self._changing():
+            self._number += 1
+            key = f"{self._session} {self._number}"
+            self._entries = [entry for entry in self._entries if entry.get("key") != key]
+            self._entries[-1]["key"] = key
+            self._save()
+
+
 @mutant(kills="MP-SESS-007", says="a rewind", report="A11")
 class ARewindForgetsAllSessions(Switching):
     def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:

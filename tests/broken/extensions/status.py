@@ -5,6 +5,7 @@ from typing import Any
 from tests.broken.marks import mutant
 from tests.good.ledger import Listing
 from tests.good.telling import Telling
+from tests.good.waiting import Waiting
 
 
 @mutant(kills="MP-STATUS-001", says="'fine'", report="H4")
@@ -74,3 +75,21 @@ class OnceDownIsDownForGood(Listing):
         if status["state"] == "down":
             self._was = status
         return status
+
+
+@mutant(kills="MP-STATUS-005", says="could not read the store", report="H4")
+class TheStatusKnowsNoService(Waiting):
+    def recall_status(self) -> dict[str, Any]:
+        return {"state": "ok"}
+
+
+@mutant(kills="MP-STATUS-002", says="the value of config['x_access_token']", report="F9")
+class TheStatusTellsTheRequest(Waiting):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        self._token = config.get("x_access_token", "")
+        super().initialize(session_key, config)
+
+    def recall_status(self) -> dict[str, Any]:
+        status = super().recall_status()
+        message = f"{self._trouble}, with the key {self._token}"
+        return {**status, "message": message} if self._trouble else status

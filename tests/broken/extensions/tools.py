@@ -85,6 +85,15 @@ class WordsWhereNothingIsFound(Tooled):
         return "No notes were found." if answer == '{"notes": []}' else answer
 
 
+@mutant(kills="MP-TOOL-008", says="NaN", report="G3")
+class NothingFoundHasNoScore(Tooled):
+    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
+        answer = json.loads(super().handle_tool_call(tool_name, args))
+        if answer.get("notes") == []:
+            answer["score"] = float("nan")
+        return json.dumps(answer)
+
+
 @mutant(kills="MP-TOOL-008", says="raised UnicodeEncodeError", report="J2")
 class AnArgumentIsEncoded(Tooled):
     def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:

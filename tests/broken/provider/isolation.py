@@ -13,6 +13,7 @@ from memproto.errors import Misconfigured, WriteRefused
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
 from tests.good.tooled import Tooled
+from tests.good.waiting import Waiting
 
 
 @mutant(kills="MP-ISO-001", says="at the same time", report="C6")
@@ -148,6 +149,20 @@ class CountsQuestionsInTheUsersHome(Journal):
         lock.parent.mkdir(exist_ok=True)
         lock.touch()
         return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-ISO-006", says="a log record", report="F9")
+class ARequestThatFailedIsLogged(Waiting):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        self._config = config
+        super().initialize(session_key, config)
+
+    def _asked(self, path: str, asked: dict[str, Any], seconds: float) -> dict[str, Any]:
+        try:
+            return super()._asked(path, asked, seconds)
+        except Exception:
+            logger.warning("%s failed under %s", path, self._config)
+            raise
 
 
 @mutant(kills="MP-ISO-007", says="time.sleep", report="C3")

@@ -1,5 +1,6 @@
 """Providers that lose text on its way into the store and back, or store what is not the user's."""
 
+import contextlib
 import json
 import re
 import unicodedata
@@ -83,6 +84,31 @@ class ANumberOfSixDigitsIsASecret(Journal):
 class AnAddressOfTheWebIsNoise(Journal):
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
         super().on_turn_complete(re.sub(r"https?://\S+", "", user_message), assistant_response)
+
+
+@mutant(kills="MP-TEXT-003", says="of words within marks", report="J3")
+class WhatLooksLikeATagIsNoise(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        plain = re.sub(r"</?(?!memory-context)[a-z][^<>]*>", "", user_message)
+        super().on_turn_complete(plain, assistant_response)
+
+
+@mutant(kills="MP-TEXT-003", says="of words behind backslashes", report="J3")
+class EachBackslashBeginsAnEscape(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        found = super().enrich_turn(user_message, messages)
+        return found and found.replace("\\n", "\n").replace("\\t", "\t")
+
+
+@mutant(kills="MP-TEXT-003", says="of a text that is an object of JSON", report="J1")
+class AnObjectOfJsonIsRead(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        with contextlib.suppress(ValueError, TypeError, AttributeError):
+            said = json.loads(content or "").items()
+            content = ", ".join(f"{key} is {value}" for key, value in said)
+        super().on_memory_write(action, target, content, old_text)
 
 
 @mutant(kills="MP-TEXT-003", says="white space at its end", report="J3")

@@ -85,6 +85,31 @@ class TheRestOfABatchIsNotWritten(Journal):
                 super().on_turn_complete(*self._batch.pop(0))
 
 
+@mutant(kills="MP-TURN-001", says="one of which was shut down again", report="A8")
+class ASecondShutdownWritesWhatItKnew(Journal):
+    _is_over = False
+
+    def shutdown(self) -> None:
+        if self._is_over:
+            self._save()
+        self._is_over = self._path is not None
+
+
+@mutant(kills="MP-TURN-001", says="in a home whose name ends in", report="E6")
+class TheHomeIsAPattern(Journal):
+    def _load(self) -> list[dict[str, str]]:
+        assert self._path is not None
+        found = self._path.parents[1].glob(f"{self._path.parent.name}/*.jsonl")
+        return super()._load() if any(found) else []
+
+
+@mutant(kills="MP-TURN-001", says="a turn whose response is empty", report="J1")
+class ATurnWithoutAResponseIsNone(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        if user_message and assistant_response:
+            super().on_turn_complete(user_message, assistant_response)
+
+
 @mutant(kills="MP-TURN-002", says="a lone high surrogate", report="J2")
 class TurnsAreEncoded(Journal):
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:

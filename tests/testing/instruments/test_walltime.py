@@ -27,6 +27,7 @@ from memproto.testing.instruments.walltime import (
     KATHMANDU,
     LOS_ANGELES,
     SHANGHAI,
+    ending_summer_time,
     time_zone,
     wall_clock,
 )
@@ -321,6 +322,16 @@ def test_a_zone_holds_with_or_without_a_database_of_zones(zone, known):
         winter = datetime(2026, 1, 15, 12, tzinfo=dt.UTC)
         assert winter.astimezone().utcoffset() == dt.timedelta(seconds=-zone.west_s)
     assert time.tzname == before
+
+
+@pytest.mark.parametrize("days", [0, 1, 60, 100, 364, 365, 428, 429, 800])
+def test_the_last_hour_of_summer_time_comes_twice(days):
+    end = datetime(2026, 12, 31, 12, tzinfo=dt.UTC) + dt.timedelta(days=days)
+    with time_zone(ending_summer_time(end)):
+        half_an_hour = dt.timedelta(minutes=30)
+        before, after = (at.astimezone() for at in (end - half_an_hour, end + half_an_hour))
+    assert before.replace(tzinfo=None) == after.replace(tzinfo=None)
+    assert before != after
 
 
 def test_a_freeze_of_the_clock_takes_no_noticeable_time():

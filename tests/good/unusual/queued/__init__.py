@@ -86,24 +86,28 @@ class Queued:
         return self._trouble
 
     def enrich_turn(self, user_message, messages):
+        return "\n".join(self._ranked(user_message)[:10])[: self._limit] or None
+
+    def _ranked(self, user_message):
         asked = {w for w in re.findall(r"\w+", user_message.casefold()) if len(w) > 3}
         found = []
         try:
             with self._outbox(1) as base:
-                found = [json.loads(e) for (e,) in base.execute("SELECT entry FROM outbox")]
+                found = self._waiting(base)
         except Unavailable as error:
             log.warning("the queue cannot be read: %s", error)
         try:
             found += self._asked("/entries", {"space": self._space}, 3)["entries"]
+            self._trouble = ""
         except (OSError, HTTPException, ValueError, Refused) as error:
+            self._trouble = f"The service gives nothing: {error}"
             log.warning("the service gives nothing: %s", error)
         texts = {}
         for entry in found:
             share = asked & set(re.findall(r"\w+", entry["text"].casefold()))
             if share:
                 texts[entry["text"]] = len(share)
-        best = sorted(texts, key=texts.get, reverse=True)[:10]
-        return "\n".join(best)[: self._limit] or None
+        return sorted(texts, key=texts.get, reverse=True)
 
     def on_turn_complete(self, user_message, assistant_response):
         said = re.sub(r"(?s)<memory-context>\s*\[System note.*?</memory-context>", "", user_message)
@@ -125,10 +129,16 @@ class Queued:
 
     def _keep(self, text):
         if self._is_mine:
-            entry = json.dumps({"id": uuid.uuid4().hex, "text": text})
+            entry = json.dumps(self._entry(text))
             with self._outbox(8) as base:
                 base.execute("INSERT INTO outbox (entry) VALUES (?)", (entry,))
             self._wake.set()
+
+    def _entry(self, text):
+        return {"id": uuid.uuid4().hex, "text": text}
+
+    def _waiting(self, base):
+        return [json.loads(e) for (e,) in base.execute("SELECT entry FROM outbox")]
 
     @contextmanager
     def _outbox(self, seconds):
