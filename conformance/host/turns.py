@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from memproto.deadlines import Deadlines
 from memproto.testing.clauses import NotApplicable, Untestable, Violation, check
+from memproto.testing.driver import SwitchKind
 from memproto.testing.evidence import Called, Differs, Misordered, Returned
 from memproto.testing.host.host import Host, HostLate
 from memproto.testing.host.model import failing_model, repeated, saying
@@ -454,7 +455,8 @@ def _each_turn_has_an_id_of_its_own(run: HostRun) -> None:
     host.open(key)
     host.turn("Book berth 7.")
     host.turn("Book berth 4.")
-    for kind, to in (("new", run.session_key()), ("resume", key)):
+    ways: tuple[tuple[SwitchKind, str], ...] = (("new", run.session_key()), ("resume", key))
+    for kind, to in ways:
         if host.has("switch") and not host.is_without(f"switch {kind}"):
             host.switch(kind, to)
             host.turn("Book berth 9.")
