@@ -57,16 +57,16 @@ class Plain:
         pass
 
 
-class MirrorsOnTheLoop(AsyncMemoryProviderRegistry):
-    """Mirrors on the thread of the loop, beside a turn on another thread that began before."""
+class RecallsOnTheLoop(AsyncMemoryProviderRegistry):
+    """Recalls on the thread of the loop, beside a turn on another thread that began before."""
 
-    async def on_memory_write(self, action, target, content, old_text=None):
+    async def enrich_turn(self, user_message, messages):
         (lane,) = self._registry._core.lanes
         turn = threading.Thread(target=lane.provider.on_turn_complete, args=("Hello.", "Noted."))
         turn.start()
         turn.join(0.02)
-        lane.provider.on_memory_write(action, target, content, old_text)
-        turn.join()
+        lane.provider.enrich_turn(user_message, [])
+        return []
 
 
 @pytest.fixture
@@ -314,7 +314,7 @@ def test_two_ends_that_wait_for_each_other_are_late(run_of):
 
 
 def test_the_hook_that_held_the_loop_is_named_and_none_that_ran_beside_it(run_of):
-    run = run_of(MirrorsOnTheLoop)
+    run = run_of(RecallsOnTheLoop)
     with pytest.raises(Violation) as found:
         clauses.checks("host")["MP-HOST-LOOP-002"].decide(run)
-    assert "while on_memory_write works" in wording.expected(found.value.evidence)
+    assert "while enrich_turn works" in wording.expected(found.value.evidence)
