@@ -307,3 +307,45 @@ class TellsTheTurnBefore(Journal):
 def test_copies_are_counted_in_a_recall_of_the_turn_before(run_of):
     told = {"extensions": ["sessions"], "stores": ["turns"], "recall_basis": "previous"}
     sessions.a_second_end_stores_nothing(run_of(TellsTheTurnBefore, capabilities=told))
+
+
+class InOtherWords(Private):
+    """Shows texts in words of its own, by recall and in an export."""
+
+    def enrich_turn(self, user_message, messages):
+        found = super().enrich_turn(user_message, messages)
+        return found and found.replace(" ", " (so I heard) ")
+
+    def export(self, scope):
+        found = super().export(scope)
+        items = [
+            one | {"text": one["text"].replace(" ", " (so I heard) ")} for one in found["items"]
+        ]
+        return {"items": items}
+
+    def on_session_end(self, messages):
+        """The turns are stored already."""
+
+
+class StoresEachEnd(InOtherWords):
+    """Stores the messages of each end."""
+
+    def on_session_end(self, messages):
+        for message in messages:
+            self.on_turn_complete(message["content"], "")
+
+
+_IN_OTHER_WORDS = {
+    "extensions": ["sessions", "privacy"],
+    "stores": ["turns"],
+    "retention": "derived",
+}
+
+
+def test_copies_in_other_words_are_counted_in_an_export(run_of):
+    sessions.a_second_end_stores_nothing(run_of(InOtherWords, capabilities=_IN_OTHER_WORDS))
+
+
+def test_a_second_end_that_stores_in_other_words_is_seen_in_an_export(run_of):
+    with pytest.raises(Violation, match="as after one end"):
+        sessions.a_second_end_stores_nothing(run_of(StoresEachEnd, capabilities=_IN_OTHER_WORDS))
