@@ -569,7 +569,7 @@ _ERROR, _RECALL = "the text of an exception", "a recall"
 _AROUND_CHARS = 60
 
 
-@check("MP-ISO-006", budget_s=120.0)
+@check("MP-ISO-006", budget_s=180.0)
 def a_credential_is_shown_nowhere(run: Run) -> None:
     planted = credentials.planted(run)
     secrets = planted | credentials.given(run)

@@ -84,7 +84,7 @@ def _is_known(key: Any) -> bool:
     return key in _KNOWN or str(key).startswith("x_")
 
 
-@check("MP-STATUS-002", extension="status")
+@check("MP-STATUS-002", extension="status", budget_s=120.0)
 def the_status_gives_nothing_away(run: Run) -> None:
     planted, fact = credentials.planted(run), run.facts.new()
     secrets, extra = planted | credentials.given(run), dict[str, Any](planted)

@@ -223,23 +223,17 @@ def _serving(run: Run, place: Place | StandIn, mode: Mode, scheme: str = "") -> 
         server.close()
 
 
-#: Failures of which a provider may tell what it asked for.
-_TELLING = (modes.status(401, {"error": "invalid API key"}), modes.reset)
-
-
 def told_of(run: Run) -> Iterator[Bench]:
     """
-    A bench whose backend fails, once for each of two ways.
+    A bench whose backend answers 401, of which a provider may tell what it asked for.
 
     None if no `backend` is set. A rule on what is said of failures leaves all else to other rules.
     """
     if run.context.backend is None:
         return
     others = contextlib.suppress(HookLate, HookWithdrawn, NotApplicable, Untestable)
-    with others, failing(run, _TELLING[0]) as bench:
-        for mode in _TELLING:
-            bench.turn(mode)
-            yield bench
+    with others, failing(run, modes.status(401, {"error": "invalid API key"})) as bench:
+        yield bench
 
 
 # -- steps of checks -------------------------------------------------------------------------------

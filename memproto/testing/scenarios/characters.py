@@ -47,7 +47,7 @@ PLAIN = {
 #: Name to words behind signs by which they could be markup, a place to fill in, or an escape. The
 #: signs may come back otherwise; the letters and the numbers beside them stay as they were.
 MARKED = {
-    "words within marks": "<kelp> <!--quay--> {skerry} [[berthing]] %(lampad)s ${mastwood} `rope`",
+    "words within marks": "<thole> <!--gunnel--> {skerry} [[berthing]] %(lam)s ${mizzen} `hawser`",
     "words behind backslashes": r"(\nqvist) (\tarn) (\1anchor) (\g<2>oar) (\u00e9lan)",
 }
 
