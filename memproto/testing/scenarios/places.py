@@ -5,8 +5,8 @@ from memproto.testing.evidence import NotRecalled
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 
-#: Brackets for globs, a number sign and an escape for addresses, quotation marks for shells.
-NAME = "of Ida's [2nd] boat #3, 50%41 $HOME"
+#: Brackets for globs, a number sign and a percent sign for addresses, a quotation mark for shells.
+NAME = "of Ida's [2nd] boat #3, 50%"
 
 #: Routes in the order in which one is chosen, so that a loss is told once.
 _ROUTES = ("turns", "writes", "tools")
