@@ -29,8 +29,8 @@ if str(ROOT) not in sys.path:
     # Behind the installed package: `memproto` is not to come from the checkout.
     sys.path.append(str(ROOT))
 
-from tests import shards  # noqa: E402 - needs the path above
 from tests.broken.marks import Mutant, load_all  # noqa: E402 - as above
+from tests.mutation import shards  # noqa: E402 - needs the path above
 
 #: Extent to which a mutant is judged; see `row`.
 Reach = Literal["named", "near", "all"]

@@ -19,8 +19,7 @@ if str(ROOT) not in sys.path:
     # Behind the installed package: `memproto` is not to come from the checkout.
     sys.path.append(str(ROOT))
 
-from tests import shards  # noqa: E402 - needs the path above
-from tests.mutation import figures, sampling, survivors  # noqa: E402 - needs the path above
+from tests.mutation import figures, sampling, shards, survivors  # noqa: E402 - needs the path above
 from tests.mutation.bench import Bench, NotGood  # noqa: E402
 from tests.mutation.book import Book, Clock  # noqa: E402
 from tests.mutation.changes import Change, changes  # noqa: E402

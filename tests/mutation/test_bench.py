@@ -16,9 +16,9 @@ from tests.mutation.judges import Lane, Verdict
 from tests.mutation.relevance import order, reaching
 from tests.mutation.sampling import sample
 from tests.mutation.score import score
+from tests.mutation.shards import shard
 from tests.mutation.subjects import SUBJECTS
 from tests.mutation.survivors import Survivor
-from tests.shards import shard
 
 COMPLETE = SUBJECTS["complete"]
 SIX = list(itertools.islice(distinct(changes(COMPLETE)), 6))

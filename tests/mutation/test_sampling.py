@@ -6,8 +6,8 @@ import pytest
 
 from tests.mutation.changes import changes
 from tests.mutation.sampling import changed_lines, of_changed_lines, sample
+from tests.mutation.shards import shard
 from tests.mutation.subjects import SUBJECTS, Subject
-from tests.shards import shard
 
 COMPLETE = SUBJECTS["complete"]
 TEXT = "".join(f"def f{number}(a):\n    return a + {number}\n" for number in range(8))
