@@ -41,14 +41,6 @@ class TheSecondsStandInColumns(Private):
         super().record(turn)
 
 
-@mutant(kills="MP-REC-002", says="a zero date", report="J4")
-class TurnsAreOfThisEra(Private):
-    def record(self, turn: dict[str, Any]) -> None:
-        began = dt.datetime.fromisoformat(turn["started_at"])
-        self._day_before = began - dt.timedelta(days=1)
-        super().record(turn)
-
-
 @mutant(kills="MP-REC-003", says="times", report="I3")
 class ATurnIsStoredAgain(Private):
     def _is_known(self, turn: dict[str, Any]) -> bool:
@@ -86,7 +78,7 @@ class LocalTimesBecomeUtc(Private):
 class TurnsHaveTheTimeOfTheWall(Private):
     def _entry(self, turn: dict[str, Any]) -> dict[str, Any]:
         began = dt.datetime.fromisoformat(turn["started_at"])
-        shown = began.astimezone().replace(tzinfo=None) if began.year > 1 else began
+        shown = began.astimezone().replace(tzinfo=None)
         return {**super()._entry(turn), "at": shown.astimezone().isoformat()}
 
 
