@@ -37,12 +37,14 @@ def is_of(part: str, item: pytest.Item) -> bool:
     return part not in PARTS or part == chosen
 
 
+def nightly(*values: Any) -> Any:
+    """Values of one case for `parametrize`, which has the marker `nightly`."""
+    return pytest.param(*values, marks=pytest.mark.nightly)
+
+
 def half_nightly(values: Iterable[Any]) -> list[Any]:
     """Values of a family for `parametrize`; every second one has the marker `nightly`."""
-    return [
-        pytest.param(value, marks=[pytest.mark.nightly] * (number % 2))
-        for number, value in enumerate(values)
-    ]
+    return [nightly(value) if number % 2 else value for number, value in enumerate(values)]
 
 
 def spread(items: Sequence[pytest.Item], workers: int) -> list[pytest.Item]:

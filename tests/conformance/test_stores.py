@@ -16,6 +16,7 @@ from memproto.testing.lifetimes import store_files
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Watch
 from memproto.testing.wire import Wire
+from tests import places
 from tests.broken.provider.stores import JoinsTheLastOfItsWriters
 from tests.good.journal import Journal
 
@@ -205,7 +206,7 @@ class AtTheOperators(Journal):
 
 
 @pytest.mark.usefixtures("at_home")
-@pytest.mark.parametrize("check", ON_FILES)
+@pytest.mark.parametrize("check", places.half_nightly(ON_FILES))
 def test_a_store_at_a_place_of_the_operators_is_left_alone_and_said_so(
     run_of, monkeypatch, tmp_path, check
 ):

@@ -17,6 +17,7 @@ from memproto.testing.provider.subject import Watch
 from memproto.testing.provider.survey import survey
 from memproto.testing.provider.write_action import ADD_ONLY, Writing
 from memproto.testing.wire import Wire
+from tests import places
 from tests.good.targeted import HermesNotes, HermesRefusing, HermesUser, Refusing, Targeted
 from tests.good.unusual.vectors import TopThree
 
@@ -171,8 +172,8 @@ def test_a_note_that_the_next_one_replaces_is_not_said_to_be_too_long(make_run):
     ("kind", "binding", "targets"),
     [
         (Refusing, NATIVE, None),
-        (HermesUser, HERMES, ["user"]),
-        (HermesRefusing, HERMES, ["user"]),
+        places.nightly(HermesUser, HERMES, ["user"]),
+        places.nightly(HermesRefusing, HERMES, ["user"]),
         (HermesNotes, HERMES, ["memory"]),
     ],
 )

@@ -10,6 +10,7 @@ from memproto import loading
 from memproto.adapters.hermes_releases import NEWEST, RELEASES
 from memproto.bindings import hermes_agent, hermes_stand_in
 from memproto.errors import MissingPackage
+from tests import places
 from tests.kit_runs import kit, write
 
 #: A provider as a vendor writes it: nothing of it loads without the host's modules.
@@ -218,7 +219,7 @@ def test_a_text_that_asks_for_no_recall_is_known(place, text, is_one):
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("release", places.half_nightly(RELEASES))
 def test_a_run_without_hermes_agent_gives_a_verdict_and_names_its_host(tmp_path, release):
     code = VENDORS.replace(", RecallStatus, is_trivial_prompt", "")
     if release != NEWEST:

@@ -18,6 +18,7 @@ from memproto.testing.judging import attribution
 from memproto.testing.judging.judge import Judge
 from memproto.testing.settings import settings, waivers
 from memproto.testing.settings.order import Contact, Order
+from tests import places
 from tests.kit_runs import ROOT, outcomes, write
 from tests.report.shown_results import run
 
@@ -41,7 +42,13 @@ FOUND = {
 }
 
 #: Those of which another one fails in the same way, sooner or later.
-NIGHTLY = ("RaisesUnderANarrowLimit", "DiesByALongText", "FreezesLater", "RaisesFromTheSeventhOn")
+NIGHTLY = (
+    "RaisesUnderANarrowLimit",
+    "HangsAtFirst",
+    "DiesByALongText",
+    "FreezesLater",
+    "RaisesFromTheSeventhOn",
+)
 
 
 def reproduced(directory, found, rule):
@@ -55,7 +62,7 @@ def reproduced(directory, found, rule):
 @pytest.mark.long
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.nightly] * (name in NIGHTLY)) for name in FOUND],
+    [places.nightly(name) if name in NIGHTLY else name for name in FOUND],
 )
 def test_every_output_tells_the_same_and_the_command_that_is_shown_reproduces_it(tmp_path, name):
     found, faults = run(tmp_path, f"--memproto={SHELF}:{name}", *AREAS)
@@ -68,12 +75,14 @@ def test_every_output_tells_the_same_and_the_command_that_is_shown_reproduces_it
     "words",
     [
         ["-n2"],
-        pytest.param(["-n2", "--dist=loadgroup"], marks=pytest.mark.nightly),
+        places.nightly(["-n2", "--dist=loadgroup"]),
         ["-x"],
-        pytest.param(["-x", "-n2"], marks=pytest.mark.nightly),
+        places.nightly(["-x", "-n2"]),
     ],
 )
-@pytest.mark.parametrize("name", ["RaisesInMany", "RaisesUnderANarrowLimit", "DiesLater"])
+@pytest.mark.parametrize(
+    "name", ["RaisesInMany", places.nightly("RaisesUnderANarrowLimit"), "DiesLater"]
+)
 def test_every_output_tells_the_same_with_workers_and_in_a_run_that_ends_early(
     tmp_path, name, words
 ):

@@ -6,6 +6,7 @@ import pytest
 
 from memproto import spec
 from scripts import example_calls, example_files, wire_lines
+from tests import places
 
 pytestmark = pytest.mark.once
 
@@ -36,7 +37,11 @@ def test_the_calls_show_the_violation_on_the_broken_provider_alone(name):
     assert len(good["answers"]) == len(example["calls"])
 
 
-@pytest.mark.parametrize("name", sample(HEARD))
+@pytest.mark.parametrize(
+    "name",
+    # The kill matrix judges the broken one of the same name.
+    [places.nightly(name) if name == "MP-HOST-WIRE-001" else name for name in sample(HEARD)],
+)
 def test_the_check_finds_the_broken_host_again_and_nothing_on_the_good_one(name):
     example = EXAMPLES[name]
     from tests.broken.marks import load_all

@@ -12,6 +12,7 @@ from memproto.testing.host import loading
 from memproto.testing.host.run import HostRun
 from memproto.testing.provider.subject import Watch
 from memproto.testing.wire import Wire
+from tests import places
 
 pytestmark = pytest.mark.once
 
@@ -85,7 +86,7 @@ def watch(drained):
     return Watch(Wire(drained))
 
 
-@pytest.mark.parametrize("kind", [Lean, One, Signed])
+@pytest.mark.parametrize("kind", [Lean, places.nightly(One), places.nightly(Signed)])
 def test_a_host_of_another_kind_violates_nothing(kind, watch, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert decided(kind, CHECKS, watch) > len(CHECKS) / 2

@@ -23,10 +23,10 @@ RED = (Outcome.FAIL, Outcome.WARN)
 #: Broken provider to rules that it was once falsely said to break.
 ELSEWHERE = {
     "provider.compression:CompressionResetsTheJournal": ["MP-STORE-005"],
+    "provider.processes:KeepsItsOwnViewOfTheFile": ["MP-STORE-002"],
     "provider.loading:StandInLacksAHook": ["MP-LIFE-001"],
     "extensions.privacy:AllSessionsAreForgotten": ["MP-PROC-007", "MP-STORE-005"],
     "extensions.privacy:MirroredWritesAreNotForgotten": ["MP-PROC-007"],
-    "provider.processes:KeepsItsOwnViewOfTheFile": ["MP-STORE-002"],
     "extensions.record:TheLastTurnWaitsForTheNext": ["MP-STORE-005", "MP-STORE-010"],
     "provider.stores:ForgetsInPlace": ["MP-STORE-006"],
     "extensions.sessions:AnEmptyTranscriptReplacesTheSession": ["MP-STORE-004", "MP-STORE-005"],
@@ -75,7 +75,11 @@ class OneDocumentWithoutALock(OneDocumentInPlace):
 @pytest.mark.parametrize(
     ("provider", "rule", "told"),
     [
-        (OneDocumentInPlace, "MP-STORE-005", "the store opens after writes while no file took"),
+        places.nightly(
+            OneDocumentInPlace,
+            "MP-STORE-005",
+            "the store opens after writes while no file took",
+        ),
         (OneDocumentInPlace, "MP-PROC-006", "the store opens after a process was killed"),
         (OneDocumentWithoutALock, "MP-PROC-007", "process"),
     ],

@@ -10,7 +10,7 @@ import pytest
 from memproto import spec
 from memproto.testing.judging.judge import Order, judge
 from memproto.testing.settings import settings
-from tests import matrix
+from tests import matrix, places
 from tests.installed import environment
 from tests.kit_runs import ROOT, outcomes, read_report, write
 
@@ -22,7 +22,10 @@ RULES = ("MP-ISO-010", "MP-ISO-011")
 #: Those whose shape no good provider of the matrix has.
 SHAPES = ("NotesOnly", "TurnsOnly", "WhereItWasImported")
 
-TARGETED = ("Refusing", "HermesUser", "HermesNotes", "HermesRefusing")
+TARGETED = ("Refusing", "HermesNotes")
+
+#: Of one shape with `HermesNotes`.
+NIGHTLY = ("HermesUser", "HermesRefusing")
 
 
 def told(target, directory=ROOT, **configured):
@@ -40,6 +43,7 @@ def told(target, directory=ROOT, **configured):
         *(target for target in matrix.GOOD if target != "tests.good.wired:Wired"),
         *(f"tests.plain_shapes:{name}" for name in SHAPES),
         *(f"tests.good.targeted:{name}" for name in TARGETED),
+        *(places.nightly(f"tests.good.targeted:{name}") for name in NIGHTLY),
         "tests.good.tooled:HermesTooled",
     ],
 )
@@ -65,8 +69,8 @@ def test_a_worker_that_shutdown_cuts_off_is_not_said_to_look_for_the_kit():
     ("name", "says"),
     [
         ("StoresWhileTheKitIsLoaded", "by turns"),
-        ("MirrorsWhileTheKitIsLoaded", "by writes"),
-        ("NotesWhileTheKitIsLoaded", "by tools"),
+        places.nightly("MirrorsWhileTheKitIsLoaded", "by writes"),
+        places.nightly("NotesWhileTheKitIsLoaded", "by tools"),
         ("RecallsWhileTheKitIsLoaded", "asked for"),
     ],
 )
