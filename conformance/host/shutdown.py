@@ -230,7 +230,7 @@ def _threads() -> set[threading.Thread]:
 
 
 @check("MP-HOST-SHUT-006")
-def a_shutdown_that_raised_is_reported(run: HostRun) -> None:
+def a_shutdown_that_failed_is_reported(run: HostRun) -> None:
     errors: tuple[Callable[[], BaseException], ...] = (
         lambda: OSError("no space left"),
         lambda: Unavailable("the backend is away"),
@@ -246,6 +246,25 @@ def a_shutdown_that_raised_is_reported(run: HostRun) -> None:
                 raise Untestable("a shutdown did not come", depends_on("MP-HOST-SHUT-002"))
             if not run.wait_until(lambda p=provider, h=host: bool(h.reports.about(p.name)), 2.0):  # type: ignore[misc]
                 run.violated(NotReported(about=f"shutdown of {provider.name}, which raised"))
+    # A host that takes no deadlines has an exit budget that nobody names.
+    if run.takes("deadlines"):
+        _is_reported_if_it_hangs(run)
+
+
+def _is_reported_if_it_hangs(run: HostRun) -> None:
+    hung = run.probe(shutdown=run.gate())
+    is_only = run.loaded.most == 1
+    host = run.opened(
+        *run.beside(run.probe()), hung, deadlines=Deadlines(shutdown_s=0.5 * run.scale)
+    )
+    host.record("Book berth 7.")
+    # One that waits all the same is for MP-HOST-SHUT-003.
+    with undecided_if_late():
+        host.close()
+    if not hung.count("shutdown"):
+        raise Untestable("a shutdown did not come", depends_on("MP-HOST-SHUT-002"))
+    if not run.wait_until(lambda: bool(host.reports.about(hung.name, is_only=is_only)), 2.0):
+        run.violated(NotReported(about=f"shutdown of {hung.name}, which had not returned"))
 
 
 @check("MP-HOST-SHUT-007")

@@ -33,6 +33,16 @@ class SaysNothingOfAnEndThatFailed(MemoryProviderRegistry):
         super().__init__(deadlines=deadlines, on_event=hear)
 
 
+@mutant(kills="MP-HOST-SHUT-006", says="which had not returned", report="B7")
+class SaysNothingOfAnEndThatHangs(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=print):
+        def hear(event):
+            if (event.hook, event.outcome) != ("shutdown", "late"):
+                on_event(event)
+
+        super().__init__(deadlines=deadlines, on_event=hear)
+
+
 class _Undrained(ProviderLane):
     def _busy_until(self, limit):
         # An end that waits is lost or not by the threads' luck; it is another requirement's.

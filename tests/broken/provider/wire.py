@@ -220,11 +220,11 @@ class IgnoresTheEndOfItsInput(Wired):
             super()._end_soon()
 
 
-@mutant(kills="MP-WIRE-014", says="the end of the process", report="L4")
+@mutant(kills="MP-WIRE-014", says="the end of the process", report="L4", scale=0.2)
 class LingersBehindItsEnd(Wired):
     def _end(self) -> None:
         super()._end()
-        time.sleep(2.8)
+        time.sleep(0.7)
 
 
 @mutant(kills="MP-WIRE-014", says="exit status 3", report="L4")
@@ -252,10 +252,10 @@ class LogsAndRaises(Wired):
         return super()._call(request)
 
 
-@mutant(kills="MP-WIRE-017", says="the greeting", report="L4")
+@mutant(kills="MP-WIRE-017", says="the greeting", report="L4", scale=0.2)
 class LoadsAModelFirst(Wired):
     def _greeting(self) -> dict[str, Any]:
-        time.sleep(5.5)
+        time.sleep(1.2)
         return super()._greeting()
 
 
