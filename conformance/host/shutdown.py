@@ -38,7 +38,9 @@ _HOLD_OF_THE_LAST_S = 0.3
 
 @check("MP-HOST-SHUT-001")
 def queued_writes_are_delivered_before_shutdown(run: HostRun) -> None:
-    ended, returned, beside = threading.Event(), [], []
+    ended = threading.Event()
+    returned: list[Any] = []
+    beside: list[bool] = []
 
     def write(*args: Any) -> None:
         # The first write holds the queue for a moment, in which a host that drains waits for it

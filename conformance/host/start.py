@@ -188,8 +188,12 @@ def _assert_is_waited_for_in_a_turn(run: HostRun, deadlines: Deadlines) -> None:
             for hook in hooks:
                 hook.config = config
 
-        hooks = {"initialize": learn, "enrich_turn": recall, "on_turn_start": begin}
-        host = run.opened(run.serving("turns", **hooks), deadlines=deadlines)
+        acts: dict[str, Any] = {
+            "initialize": learn,
+            "enrich_turn": recall,
+            "on_turn_start": begin,
+        }
+        host = run.opened(run.serving("turns", **acts), deadlines=deadlines)
         if not host.has("turn"):
             return
         host.turn("Which lamps are lit?")

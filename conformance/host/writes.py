@@ -340,7 +340,8 @@ def a_hanging_write_hook_delays_nothing(run: HostRun) -> None:
 def _others_go_on_beside(run: HostRun, hook: str, extension: str) -> None:
     """The same for a hook of an extension that is delivered among the writes."""
     gate = run.gate()
-    hung = run.serving(extension, **{hook: gate})
+    hangs: dict[str, Any] = {hook: gate}
+    hung = run.serving(extension, **hangs)
     # The other one comes to that hook when the first one hangs in it, and not before.
     good = run.serving(extension, on_turn_complete=lambda *args: gate.entered.wait(run.scale))
     host = run.opened(hung, *run.beside(good))
