@@ -214,7 +214,9 @@ def _a_turn_behind_one_that_was_left_is_recorded(run: HostRun) -> None:
         if run.wait_until(lambda t=wanted: _is_recorded(provider, t), 2.0):  # type: ignore[misc]
             continue
         host.close()  # A host may hand a turn over when its session ends.
-        if not _is_recorded(provider, wanted):
+        # One that holds words of the turn that was left as well is for MP-HOST-TURN-004.
+        told = [str(call.args[0]) for call in provider.named(_TURN)]
+        if not _is_recorded(provider, wanted) and not any(wanted.user in text for text in told):
             found = _shown([call.args for call in provider.named(_TURN)])
             what = f"the turn {_shown([wanted[:2]])} behind one by `{step}` that was left"
             run.violated(Returned(wanted=what, value=found), operation=step)
@@ -231,16 +233,14 @@ def _turns_of_a_resumed_session_are_recorded(run: HostRun) -> None:
     host = run.opened(provider)
     if not host.has("end") or not host.has("switch") or host.is_without("switch resume"):
         return
-    _answered(host, "Book berth 7.", "Berth 7 it is.")
     host.end()
     host.switch("resume", run.session_key())
     wanted = _answered(host, "Book berth 4.", "Berth 4 it is.")
     host.close()
-    found = _recorded(run, provider, 2)
-    # One that is recorded nowhere is for the scene before.
-    if len(found) == 1 and not wanted.is_in(found[0]):
-        value = _shown(found)
-        run.violated(Returned(wanted=f"the turn {_shown([wanted[:2]])} too", value=value))
+    if not run.wait_until(lambda: _is_recorded(provider, wanted), 2.0):
+        found = [call.args for call in provider.named(_TURN)]
+        what = f"the turn {_shown([wanted[:2]])} behind an end"
+        run.violated(Returned(wanted=what, value=_shown(found)))
 
 
 def _shown(turns: list[Any]) -> str:

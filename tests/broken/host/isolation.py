@@ -508,3 +508,20 @@ class HandsOverTheConversationOfTheTurnBefore(Agent):
         super().switch(kind, new_session_id)
         for lane in self.registry._core.lanes:
             lane.provider.said = ()
+
+
+@mutant(kills="MP-HOST-ISO-005", says="once more", report="F9")
+class ReportsTheFirstWordsOfALateQuestion(MemoryProviderRegistry):
+    asked = ""
+
+    def __init__(self, *, deadlines=None, on_event=print):
+        def hear(event):
+            is_recall = event.hook == "enrich_turn" and event.outcome != "ok"
+            words = f"{event.provider}: no answer to {self.asked[:40]}..."
+            on_event(words if is_recall else event)
+
+        super().__init__(deadlines=deadlines, on_event=hear)
+
+    def enrich_turn(self, user_message, messages):
+        self.asked = str(user_message)
+        return super().enrich_turn(user_message, messages)

@@ -483,7 +483,7 @@ class ItsWriterEndsWithAPreparation(Wrapping):
     through = _EndsWithAPreparation
 
 
-@mutant(kills="MP-HOST-TURN-007", says="Berth 4 it is.", report="A1")
+@mutant(kills="MP-HOST-TURN-007", says="behind an end", report="A1")
 class RecordsNothingBehindAnEnd(Agent):
     is_over = False
 
@@ -503,3 +503,17 @@ class HandsOneScopeToAll(Wrapping):
             forget = lane.provider.inner.forget
             lane.provider.forget = lambda _, forget=forget: forget(scope)
         return super().forget(scope)
+
+
+@mutant(kills="MP-HOST-TURN-007", says="that was left", report="A12")
+class RecordsNothingBehindABrokenOffTurn(Agent):
+    is_broken = False
+
+    def interrupt(self, user_message):
+        self.is_broken = True
+        return super().interrupt(user_message)
+
+    def record_turn(self, turn):
+        if not self.is_broken:
+            super().record_turn(turn)
+        self.is_broken = False
