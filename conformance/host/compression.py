@@ -84,12 +84,14 @@ def _assert_kept(
 ) -> None:
     plain = run.probe(enrich_turn=answering("Noted."))
     host = run.opened(*run.beside(plain), checkpoint, deadlines=deadlines)
-    # A host that goes on waiting has let nothing go.
-    with undecided_if_late():
-        compressed = host.compress(list(_MESSAGES))
-    if not compressed.kept:
-        wanted = f"messages that are kept, since a checkpoint {came}"
-        run.violated(Differs(wanted=wanted, seen="they were let go"))
+    # Once more: a provider that is not asked, since it has not returned, has not stored them.
+    for again in ("", ", and had not when it was asked before"):
+        # A host that goes on waiting has let nothing go.
+        with undecided_if_late():
+            compressed = host.compress(list(_MESSAGES))
+        if not compressed.kept:
+            wanted = f"messages that are kept, since a checkpoint {came}"
+            run.violated(Differs(wanted=wanted, seen=f"they were let go{again}"))
 
 
 @check("MP-HOST-COMP-005")

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import copy
+import dataclasses
 import functools
 import itertools
 import threading
@@ -187,9 +188,10 @@ def no_party_sees_messages_that_another_one_changed(run: HostRun) -> None:
     other = run.beside(run.probe(enrich_turn=reader, on_compress=reader))
     reader.is_there = bool(other)
     host = run.opened(vandal, *other)
-    for question in ("Hello?", "And now?"):
-        recall = functools.partial(host.recall, question, conversation)
-        _assert_unseen(run, recall, conversation, editor, reader)
+    # It has grown when the next question comes.
+    for question, said in (("Hello?", conversation), ("And now?", [*conversation, *plain])):
+        recall = functools.partial(host.recall, question, said)
+        _assert_unseen(run, recall, said, editor, reader)
     for _ in range(2 if host.has("compress") else 0):
         _assert_unseen(run, lambda: host.compress(plain), plain, editor, reader)
     _assert_apart(run, "compress_notes", "compress_notes", lambda host: host.compress(plain))
@@ -391,10 +393,19 @@ def a_write_hook_that_raised_is_reported(run: HostRun) -> None:
         lambda: WriteRefused("the store is full"),
         lambda: OSError("no space left"),
         SystemExit,
+        StopIteration,
     )
-    cases = [
-        (hook, make, run.probe(**{hook: raising(make)})) for hook in _WRITES for make in errors
-    ]
+    cases = [(hook, make, run.label()) for hook in _WRITES for make in errors]
+    # Once more in the next session: a loss is no old news there.
+    for _ in range(2):
+        _each_is_reported(
+            run, [(hook, make, Probe(name, **{hook: raising(make)})) for hook, make, name in cases]
+        )
+
+
+def _each_is_reported(
+    run: HostRun, cases: list[tuple[str, Callable[[], BaseException], Probe]]
+) -> None:
     hosts = {}
     for group in run.groups(provider for _, _, provider in cases):
         host = run.opened(*group)
@@ -475,6 +486,8 @@ def _told_without(
     yield "turn", "the answer", shown
     for message in (message for request in host.model.requests for message in request):
         yield "turn", "the request to the model", plain(message.get("content"))
+    if host.has("prompt"):
+        yield "prompt", "the prompt", host.prompt()
 
 
 def _caused(make: type[Exception], said: str) -> Exception:
@@ -517,6 +530,8 @@ def _turn(host: Host, text: str) -> str:
 @check("MP-HOST-ISO-005")
 def a_report_holds_no_text_of_the_user(run: HostRun) -> None:
     fact = run.facts.new()
+    # Its name comes first, for a report that holds the beginning of a text.
+    fact = dataclasses.replace(fact, text=f"{fact.name}, once more. {fact.text}")
 
     def cannot_store() -> ValueError:
         return ValueError(f"cannot store {fact.text!r}")  # as a library quotes what it was given

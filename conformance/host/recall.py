@@ -133,6 +133,24 @@ def a_stuck_provider_is_not_asked_again_until_it_returns(run: HostRun) -> None:
         )
     for make, times in _ENDINGS:
         _takes_part_after_an_error(run, make, times)
+    _is_not_asked_again_behind_a_switch(run)
+
+
+def _is_not_asked_again_behind_a_switch(run: HostRun) -> None:
+    """A switch lets go of the answer, and the thread is where it was."""
+    gate = run.gate()
+    slow = run.serving("sessions", enrich_turn=_first_hangs(gate))
+    host = run.opened(slow, *run.beside(run.probe()), deadlines=Deadlines(enrich_s=0.3 * run.scale))
+    if not host.has("switch") or host.is_without("switch resume"):
+        return
+    _turns_until_it_hangs(run, host, gate)
+    host.switch("resume", run.session_key())
+    run.wait_until(lambda: slow.count("on_session_switch") > 0, 2.0)
+    host.recall("Which berth is free?")
+    if (times := slow.count("enrich_turn")) > 1:
+        wanted = "one call of a provider whose first call has not returned"
+        tail = " after a switch"
+        run.violated(Called(wanted=wanted, hook="enrich_turn", times=times, due=1, tail=tail))
 
 
 #: One error that ends a program, and errors one after the other, as of a backend that is away.

@@ -1,5 +1,6 @@
 """Chapter 80: ends and switches of sessions, and delegations."""
 
+import contextlib
 import functools
 import itertools
 import json
@@ -7,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from memproto.deadlines import Deadlines
-from memproto.testing.clauses import NotApplicable, Untestable, check
+from memproto.testing.clauses import NotApplicable, Untestable, Violation, check
 from memproto.testing.driver import SwitchKind
 from memproto.testing.evidence import Called, Misordered, Returned
 from memproto.testing.facts import Fact
@@ -15,7 +16,7 @@ from memproto.testing.host.host import Host
 from memproto.testing.host.model import plain
 from memproto.testing.host.probes import Extended, Probe, ReceivedCall, answering, tool
 from memproto.testing.host.run import HostRun
-from memproto.testing.host.words import PAGES, UNUSUAL
+from memproto.testing.host.words import ALMOST_EQUAL, PAGES, UNUSUAL
 from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
 
@@ -100,6 +101,27 @@ def a_session_ends_with_its_messages(run: HostRun) -> None:
         for step in steps:
             _leave(run, host, step)
         _assert_holds(run, provider, texts, " and ".join(steps))
+    if run.loaded.is_driver:
+        _what_is_said_behind_a_rewind_is_in_the_end(run)
+
+
+def _what_is_said_behind_a_rewind_is_in_the_end(run: HostRun) -> None:
+    """A rewind leaves no session: it ends when the user leaves, with what was said until then."""
+    provider = run.serving("sessions")
+    host, key = run.host(provider), run.session_key()
+    if not host.has("switch") or host.is_without("switch rewind"):
+        return
+    host.open(key)
+    host.turn("Book berth 7.")
+    host.switch("rewind", key)
+    said = f"Book berth 4 for {run.facts.name()}."
+    host.turn(said)
+    host.close()
+    run.wait_until(lambda: provider.count(_END) > 0, 2.0)
+    ends = [call.args[0] for call in provider.named(_END)]
+    if ends and not any(said in plain(m.get("content")) for end in ends for m in end):
+        wanted = f"an end behind a rewind with {show(said)}"
+        run.violated(Returned(wanted=wanted, value=show(ends[-1])))
 
 
 def _leave(run: HostRun, host: Host, way: str) -> None:
@@ -263,6 +285,25 @@ def a_switch_says_which_kind_it_is(run: HostRun) -> None:
             left = key
     if not told:
         raise NotApplicable("the framework has no kind of switch")
+    _two_keys_stay_two(run)
+
+
+def _two_keys_stay_two(run: HostRun) -> None:
+    """A host may refuse a key, and makes no two sessions one."""
+    provider = run.serving("sessions")
+    host, key = run.opened(provider), run.session_key()
+    if host.is_without("switch resume"):
+        return
+    for ends in ALMOST_EQUAL:
+        before = provider.count(_SWITCH)
+        for end in ends:
+            with contextlib.suppress(Violation):
+                host.switch("resume", f"{key}{end}")
+        run.wait_until(lambda n=before: provider.count(_SWITCH) == n + 2, 1.0)  # type: ignore[misc]
+        got = [call.args[0] for call in provider.named(_SWITCH)[before:]]
+        if len(got) == 2 and got[0] == got[1]:
+            wanted = f"two keys for the sessions {show(ends[0])} and {show(ends[1])} of {key!r}"
+            run.violated(Returned(wanted=wanted, value=show(got[0])))
 
 
 def _assert_says(
@@ -324,7 +365,7 @@ def no_recall_between_a_switch_and_its_delivery(run: HostRun) -> None:
 
 @check("MP-HOST-SESS-007")
 def a_session_begins_with_nothing_of_another(run: HostRun) -> None:
-    said, recalled, asked, elsewhere = run.facts.several(4)
+    said, recalled, asked, elsewhere, last = run.facts.several(5)
     told: list[str | None] = [recalled.text]
     first = run.probe(enrich_turn=lambda *args: told[0])
     host, key = run.host(first), run.session_key()
@@ -332,13 +373,15 @@ def a_session_begins_with_nothing_of_another(run: HostRun) -> None:
     host.open(key)
     # No other check has asked this, so that a cache has no answer from before. It begins the
     # session as it will begin the next one, for a cache that goes by the conversation as well.
-    for text in (asked.query, said.text, asked.query):
+    for text in (asked.query, said.text, asked.query, last.text):
         host.turn(text)
     if not host.model.was_sent(recalled.name):
         reason = "nothing that was recalled is in the request"
         raise Untestable(reason, depends_on("MP-HOST-RECALL-006"))
     told[0] = None
-    knows_nothing = functools.partial(_assert_knows_nothing, run, (said, recalled), asked.query)
+    knows_nothing = functools.partial(
+        _assert_knows_nothing, run, (said, recalled, last), asked.query
+    )
     if host.has("switch") and not host.is_without("switch new"):
         host.switch("new", run.session_key())
         knows_nothing((host, first), "a new conversation")
@@ -360,10 +403,13 @@ def _two_sessions_at_a_time_are_apart(run: HostRun) -> None:
     """Two users are served side by side, and each provider is told of its own session alone."""
     facts, sessions = run.facts.several(2), []
     for number in range(2):
-        provider = run.serving("sessions", "delegation", "turns")
+        served = ("sessions", "delegation", "turns", "tools")
+        provider = run.serving(*served, schemas=[tool("find_berth")])
         host = run.host(provider)
         host.open(user_id=f"{run.config()['user_id']}-{number}")
         sessions.append((host, provider))
+        if host.has("tools") and host.has("call_tool"):
+            host.tools()
     for _ in range(2):
         for (host, _), fact in zip(sessions, facts, strict=True):
             host.turn(fact.text)
@@ -371,6 +417,7 @@ def _two_sessions_at_a_time_are_apart(run: HostRun) -> None:
         acts: tuple[tuple[str, Callable[[], Any]], ...] = (
             ("record", functools.partial(host.record, fact.text, fact.text)),
             ("write_memory", functools.partial(host.mirror, "add", "memory", fact.text)),
+            ("call_tool", functools.partial(host.call_tool, "find_berth", {"text": fact.text})),
             (
                 "delegate",
                 functools.partial(host.delegate, fact.text, fact.text, run.session_key()),

@@ -1,6 +1,8 @@
 """Chapter 80: the end of a session."""
 
 import contextlib
+import functools
+import re
 import sys
 import threading
 from collections.abc import Callable
@@ -10,14 +12,19 @@ from typing import Any
 from memproto.deadlines import Deadlines
 from memproto.errors import Unavailable
 from memproto.testing.clauses import Untestable, check
-from memproto.testing.evidence import Called, Differs, NotReported
+from memproto.testing.evidence import Called, Differs, Misordered, NotReported
 from memproto.testing.host.host import Host, HostLate, undecided_if_late
 from memproto.testing.host.probes import Gate, Probe, answering, raising
 from memproto.testing.host.run import HostRun
 from memproto.testing.needs import depends_on
+from memproto.testing.wire import show
 
 _WRITES = ("on_turn_complete", "on_memory_write")
 _COUNT = 20
+
+#: Number of turns that are given up at an end, and a whole number in a report.
+_LEFT = 5
+_WHOLE = re.compile(r"(?<![\d.])\d+(?![\d.])")
 
 #: Budgets one after the other would take longer than one budget and the machine's slack.
 _HANGING = 8
@@ -25,19 +32,31 @@ _HANGING = 8
 #: Long enough for a host on a loaded machine to come to its shutdown calls.
 _HOLD_S = 1.0
 
+#: The same for one that has nothing else to do any more.
+_HOLD_OF_THE_LAST_S = 0.3
+
 
 @check("MP-HOST-SHUT-001")
 def queued_writes_are_delivered_before_shutdown(run: HostRun) -> None:
-    ended, held = threading.Event(), threading.Event()
+    ended = threading.Event()
+    returned: list[Any] = []
+    beside: list[bool] = []
 
     def write(*args: Any) -> None:
         # The first write holds the queue for a moment, in which a host that drains waits for it
         # and one that does not calls shutdown: the order tells them apart, not the time.
-        if not held.is_set():
-            held.set()
+        if not returned:
             ended.wait(_HOLD_S * run.scale)
+        # And the last one, behind which nothing waits any more.
+        if len(returned) == _COUNT - 1:
+            ended.wait(_HOLD_OF_THE_LAST_S * run.scale)
+        returned.append(args)
 
-    busy = run.probe(on_turn_complete=write, on_memory_write=write, shutdown=ended.set)
+    def end() -> None:
+        beside.append(len(returned) < busy.count(*_WRITES))
+        ended.set()
+
+    busy = run.probe(on_turn_complete=write, on_memory_write=write, shutdown=end)
     host = run.opened(*run.beside(run.probe()), busy)
     for number in range(0, _COUNT, 2):
         host.record(f"Turn {number}.")
@@ -65,6 +84,34 @@ def queued_writes_are_delivered_before_shutdown(run: HostRun) -> None:
                 seen=f"{delivered} came before it",
             )
         )
+    if any(beside):
+        wanted = "shutdown once the last write has returned"
+        run.violated(Misordered(wanted=wanted, seen="it came while that write ran"))
+    if run.takes("deadlines"):
+        _what_is_given_up_is_counted(run)
+
+
+def _what_is_given_up_is_counted(run: HostRun) -> None:
+    """Each write that is given up is told by itself, or their number is."""
+    gate = run.gate()
+    hung = run.probe(on_turn_complete=gate)
+    host = run.opened(hung, deadlines=Deadlines(shutdown_s=0.3 * run.scale))
+    for number in range(_LEFT):
+        host.record(f"Turn {number}.")
+    gate.entered.wait(5.0 * run.scale)
+    before = len(host.reports.about(hung.name))
+    # A host that waits all the same is for MP-HOST-SHUT-003.
+    with contextlib.suppress(HostLate):
+        host.close()
+    # One that says nothing is for MP-HOST-SHUT-004.
+    run.wait_until(lambda: len(host.reports.about(hung.name)) > before, 1.0)
+    reports = host.reports.about(hung.name)[before:]
+    told = {int(number) for report in reports for number in _WHOLE.findall(report)}
+    # With the one in hand, or without.
+    if 0 < len(reports) < _LEFT - 1 and not told & {_LEFT - 1, _LEFT}:
+        wanted = f"a report with the number of the turns that were given up, {_LEFT}"
+        seen = f"it says {'; '.join(show(report) for report in reports)}"
+        run.violated(Differs(wanted=wanted, seen=seen))
 
 
 @check("MP-HOST-SHUT-002")
@@ -80,6 +127,8 @@ def shutdown_of_a_provider_is_called_once(run: HostRun) -> None:
             run.probe(shutdown=linger),
             run.probe(shutdown=raising(lambda: RuntimeError("closed already"))),
             run.probe(initialize=raising(lambda: RuntimeError("no database"))),
+            # It is open by then, whatever the host makes of one that cannot say what it serves.
+            run.probe(capabilities=raising(lambda: RuntimeError("no database"))),
         ]
         for group in run.groups(providers):
             host = run.opened(*group)
@@ -172,27 +221,31 @@ def _compress(host: Host) -> None:
 @check("MP-HOST-SHUT-004")
 def writes_that_were_given_up_are_reported(run: HostRun) -> None:
     gate = run.gate()
-    hung = run.probe(on_turn_complete=gate)
+    hung = [run.probe(on_turn_complete=gate), *run.beside(run.probe(on_turn_complete=gate))]
     host = run.opened(
-        *run.beside(run.probe()), hung, deadlines=Deadlines(shutdown_s=0.5 * run.scale)
+        *hung[1:],
+        *run.beside(run.probe()),
+        *hung[:1],
+        deadlines=Deadlines(shutdown_s=0.5 * run.scale),
     )
-    for number in range(5):
+    for number in range(_LEFT):
         host.record(f"Turn {number}.")
-    if not gate.entered.wait(5.0 * run.scale):
+    if not run.wait_until(lambda: all(one.count("on_turn_complete") for one in hung)):
         raise Untestable("no turn is recorded at all")
-    is_only = run.loaded.most == 1
-    before = len(host.reports.about(hung.name, is_only=is_only))
+    reported = functools.partial(host.reports.about, is_only=run.loaded.most == 1)
+    before = {one.name: len(reported(one.name)) for one in hung}
     host.close()
-    if hung.count("on_turn_complete") == 5:
-        return
-    if not run.wait_until(lambda: len(host.reports.about(hung.name, is_only=is_only)) > before):
-        run.violated(
-            NotReported(
-                wanted="a report about the turns that were given up",
-                about="the turns that were given up",
-                seen="neither event nor log has it",
+    for one in hung:
+        if one.count("on_turn_complete") == _LEFT:
+            continue
+        if not run.wait_until(lambda p=one: len(reported(p.name)) > before[p.name]):  # type: ignore[misc]
+            run.violated(
+                NotReported(
+                    wanted="a report about the turns that were given up",
+                    about=f"the turns that were given up of {one.name}",
+                    seen="neither event nor log has it",
+                )
             )
-        )
 
 
 #: Number of sessions, one after the other, that are compared with as many before them.

@@ -16,6 +16,7 @@ from memproto.testing.host.host import Host
 from memproto.testing.host.probes import Extended, Probe, answering, raising, tool
 from memproto.testing.host.run import HostRun
 from memproto.testing.host.steps import STEPS
+from memproto.testing.host.words import ALMOST_EQUAL
 from memproto.testing.needs import Driver
 from memproto.testing.wire import show
 
@@ -54,6 +55,8 @@ def the_config_holds_what_is_promised(run: HostRun) -> None:
     if run.takes("deadlines"):
         _assert_are_kept(run)
         run.at_some_pace(lambda deadlines: _assert_are_waited_for(run, deadlines))
+        if run.loaded.is_driver:
+            run.at_some_pace(lambda deadlines: _assert_is_waited_for_in_a_turn(run, deadlines))
     for other in run.beside(run.probe()):
         run.opened(run.probe(initialize=_empty), other).begin(other)
         _assert_is_whole(run, _config(run, other), ", where another provider empties its own")
@@ -173,6 +176,32 @@ def _assert_are_waited_for(run: HostRun, deadlines: Deadlines) -> None:
         _is_not_waited_for(run, store, "a write at the exit of a provider")
 
 
+def _assert_is_waited_for_in_a_turn(run: HostRun, deadlines: Deadlines) -> None:
+    """The same behind a beginning that takes its time, which has a bound of its own."""
+    sent = []
+    # First without: an answer that is never sent is for MP-HOST-RECALL-006.
+    for share in (0.0, _SHARE):
+        recall = _GoingBy("enrich_s", _SHARE, "The lamps are lit.")
+        begin = _GoingBy("enrich_s", share)
+
+        def learn(key: str, config: dict[str, Any], hooks: Any = (recall, begin)) -> None:
+            for hook in hooks:
+                hook.config = config
+
+        acts: dict[str, Any] = {
+            "initialize": learn,
+            "enrich_turn": recall,
+            "on_turn_start": begin,
+        }
+        host = run.opened(run.serving("turns", **acts), deadlines=deadlines)
+        if not host.has("turn"):
+            return
+        host.turn("Which lamps are lit?")
+        sent.append(host.model.was_sent("The lamps are lit."))
+    if sent == [True, False]:
+        _is_not_waited_for(run, recall, "behind a slow beginning, the answer of a provider")
+
+
 def _is_not_waited_for(run: HostRun, hook: _GoingBy, what: str) -> None:
     named = hook.config.get("deadlines", {}).get(hook.key)
     wanted = f"{what} that goes by `{hook.key}`, {show(named)}"
@@ -224,7 +253,7 @@ def _spoil(session_key: str, config: dict[str, Any]) -> None:
 @check("MP-HOST-INIT-006")
 def two_sessions_have_two_keys(run: HostRun) -> None:
     key = run.session_key()
-    for ends in (("/a", "_a"), (" a", "-a"), ("A", "a"), (f"{'a' * 400}1", f"{'a' * 400}2")):
+    for ends in ALMOST_EQUAL:
         handed: list[str] = []
         for end in ends:
             provider = run.probe()
@@ -371,6 +400,12 @@ def _use(run: HostRun, host: Host) -> None:
         host.delegate("Find a berth.", "Berth 7.", run.session_key())
     if host.has("end"):
         host.end()
+    # A job that goes on in another session is a job all the same.
+    if host.has("switch") and not host.is_without("switch resume"):
+        host.switch("resume", run.session_key())
+        host.record("Take berth 2.")
+        if host.has("turn"):
+            host.turn("Take berth 3.")
 
 
 # -- lifecycle -------------------------------------------------------------------------------------

@@ -258,6 +258,13 @@ def a_forbidden_tool_is_neither_offered_nor_called(run: HostRun) -> None:
     _needs_operator(run, host)
     host.open(denied=frozenset({forbidden}))
     _needs_offer(host, allowed)
+    _assert_forbidden(run, host, provider, forbidden)
+    if host.has("switch") and not host.is_without("switch resume"):
+        host.switch("resume", run.session_key())
+        _assert_forbidden(run, host, provider, forbidden)
+
+
+def _assert_forbidden(run: HostRun, host: Host, provider: Extended, forbidden: str) -> None:
     if forbidden in _offered(host):
         run.violated(
             Surplus(

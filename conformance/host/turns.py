@@ -13,7 +13,7 @@ from memproto.testing.driver import SwitchKind
 from memproto.testing.evidence import Called, Differs, Misordered, Returned
 from memproto.testing.host.host import Host, HostLate
 from memproto.testing.host.model import failing_model, repeated, saying
-from memproto.testing.host.probes import Probe, answering, needs_promise
+from memproto.testing.host.probes import Probe, answering, needs_promise, raising
 from memproto.testing.host.run import HostRun
 from memproto.testing.host.words import PAGES, UNUSUAL
 from memproto.testing.needs import depends_on
@@ -190,6 +190,57 @@ def each_answered_turn_is_recorded_once(run: HostRun) -> None:
     if len(found) != len(expected) or not all(map(_Turn.is_in, expected, found)):
         wanted = _shown([turn[:2] for turn in expected])
         run.violated(Returned(wanted=f"the turns {wanted}", value=_shown(found)), operation="turn")
+    _turns_of_a_resumed_session_are_recorded(run)
+    _a_turn_behind_one_that_was_left_is_recorded(run)
+
+
+def _a_turn_behind_one_that_was_left_is_recorded(run: HostRun) -> None:
+    """A turn that was broken off, refused or got no answer takes no other one with it."""
+    provider = run.probe()
+    host = run.opened(provider)
+    for number, step in enumerate(("interrupt", "reject", "turn")):
+        if not host.has(step):
+            continue
+        host.model.answer = saying("I book ", "all of them.")
+        if step == "turn":
+            host.model.answer = failing_model
+            try:
+                host.try_turn("Book all of them.")
+            except Untestable:
+                return  # It goes on trying, which is its own affair.
+        else:
+            host.turn("Book all of them.", step=step)
+        wanted = _answered(host, f"Book berth {number}.", f"Berth {number} it is.")
+        if run.wait_until(lambda t=wanted: _is_recorded(provider, t), 2.0):  # type: ignore[misc]
+            continue
+        host.close()  # A host may hand a turn over when its session ends.
+        # One that holds words of the turn that was left as well is for MP-HOST-TURN-004.
+        told = [str(call.args[0]) for call in provider.named(_TURN)]
+        if not _is_recorded(provider, wanted) and not any(wanted.user in text for text in told):
+            found = _shown([call.args for call in provider.named(_TURN)])
+            what = f"the turn {_shown([wanted[:2]])} behind one by `{step}` that was left"
+            run.violated(Returned(wanted=what, value=found), operation=step)
+        return
+
+
+def _is_recorded(provider: Probe, turn: _Turn) -> bool:
+    return any(turn.is_in(call.args) for call in provider.named(_TURN))
+
+
+def _turns_of_a_resumed_session_are_recorded(run: HostRun) -> None:
+    """A session that ended is no end of the agent: what is said in the next one is recorded."""
+    provider = run.serving("sessions")
+    host = run.opened(provider)
+    if not host.has("end") or not host.has("switch") or host.is_without("switch resume"):
+        return
+    host.end()
+    host.switch("resume", run.session_key())
+    wanted = _answered(host, "Book berth 4.", "Berth 4 it is.")
+    host.close()
+    if not run.wait_until(lambda: _is_recorded(provider, wanted), 2.0):
+        found = [call.args for call in provider.named(_TURN)]
+        what = f"the turn {_shown([wanted[:2]])} behind an end"
+        run.violated(Returned(wanted=what, value=_shown(found)))
 
 
 def _shown(turns: list[Any]) -> str:
@@ -574,6 +625,21 @@ def a_preparation_holds_up_no_write_and_no_other(run: HostRun) -> None:
             wanted = "one preparation of a provider at a time"
             times = provider.count("queue_prefetch")
             run.violated(Called(wanted=wanted, hook="queue_prefetch", times=times, due=1))
+    _a_preparation_that_raised_ends_no_write(run)
+
+
+def _a_preparation_that_raised_ends_no_write(run: HostRun) -> None:
+    """One that raises what ends programs ends no thread that delivers the turns behind it."""
+    provider = run.serving("prewarm", queue_prefetch=raising(SystemExit))
+    host = run.opened(provider)
+    host.record("Which berth is free?", "Berth 7.")
+    run.wait_until(lambda: provider.count("queue_prefetch") > 0, 2.0)
+    for number in range(2):
+        host.record(f"Book berth {number}.")
+    if not run.wait_until(lambda: provider.count(_TURN) >= 3):
+        wanted = "the turns behind one whose preparation raised SystemExit"
+        times = provider.count(_TURN) - 1
+        run.violated(Called(wanted=wanted, hook=_TURN, times=times, due=2))
 
 
 @check("MP-HOST-PRIV-001")
@@ -659,6 +725,30 @@ def no_more_is_forgotten_than_was_asked_for(run: HostRun) -> None:
                 wanted = f"the scope {show(scope)} for each of {len(providers)} providers"
                 run.violated(Returned(wanted=wanted, value=show(got)))
     _a_key_of_a_later_release_is_kept(run, host, providers)
+    _a_scope_is_its_providers_own(run)
+
+
+def _a_scope_is_its_providers_own(run: HostRun) -> None:
+    """A provider takes the keys out of its scope, as it reads them; the next one has them all."""
+    read, seen = threading.Event(), []
+
+    def take(scope: dict[str, Any]) -> dict[str, int]:
+        scope.clear()
+        read.set()
+        return {"removed": 0, "pending": 0}
+
+    def look(scope: dict[str, Any]) -> dict[str, int]:
+        read.wait(2.0 * run.scale)
+        seen.append(dict(scope))
+        return {"removed": 0, "pending": 0}
+
+    asked = {"user_id": str(run.config()["user_id"])}
+    for other in run.beside(run.serving("privacy", forget=look)):
+        run.opened(run.serving("privacy", forget=take), other).forget(dict(asked))
+    for got in seen:
+        if not asked.items() <= got.items():
+            wanted = f"the scope {show(asked)}, whatever another provider does with its own"
+            run.violated(Returned(wanted=wanted, value=show(got)))
 
 
 def _a_key_of_a_later_release_is_kept(run: HostRun, host: Host, providers: Sequence[Probe]) -> None:

@@ -1,6 +1,7 @@
 """Chapter 80: writes and compression, as providers get them."""
 
 import asyncio
+import contextlib
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from typing import Any
 
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.evidence import Called, Misordered, NotReported, Returned
-from memproto.testing.host.host import Host
+from memproto.testing.host.host import Host, HostLate
 from memproto.testing.host.probes import Probe, answering, raising
 from memproto.testing.host.run import HostRun
 from memproto.testing.host.words import PAGES, UNUSUAL
@@ -16,6 +17,13 @@ from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
 
 _WRITES = ("on_turn_complete", "on_memory_write")
+
+#: Hooks of extensions that are delivered among the writes.
+_AMONG_THE_WRITES = {
+    "on_delegation": "delegation",
+    "on_session_end": "sessions",
+    "on_session_switch": "sessions",
+}
 _COUNT = 40
 
 #: Number of writes that are made while a provider takes none.
@@ -109,6 +117,8 @@ def writes_come_in_order_and_one_at_a_time(run: HostRun) -> None:
             _goes_on_after(run, make, name)
         _goes_on_after_others(run, make)
         _goes_on_after_a_whole_turn(run, make)
+    # An exception that no future of an event loop takes.
+    _goes_on_after(run, StopIteration, "on_turn_complete")
     _goes_on_after_many(run)
     _tells_of_what_it_drops(run)
     # Last, since a host that waits for a write is left in it.
@@ -323,6 +333,34 @@ def a_hanging_write_hook_delays_nothing(run: HostRun) -> None:
                 seen=f"{hung.name} got none",
             )
         )
+    for hook, extension in _AMONG_THE_WRITES.items():
+        _others_go_on_beside(run, hook, extension)
+
+
+def _others_go_on_beside(run: HostRun, hook: str, extension: str) -> None:
+    """The same for a hook of an extension that is delivered among the writes."""
+    gate = run.gate()
+    hangs: dict[str, Any] = {hook: gate}
+    hung = run.serving(extension, **hangs)
+    # The other one comes to that hook when the first one hangs in it, and not before.
+    good = run.serving(extension, on_turn_complete=lambda *args: gate.entered.wait(run.scale))
+    host = run.opened(hung, *run.beside(good))
+    acts: dict[str, tuple[str, Callable[[], Any]]] = {
+        "on_delegation": ("delegate", lambda: host.delegate("Find one.", "Berth 7.", "child")),
+        "on_session_end": ("end", host.end),
+        "on_session_switch": ("switch", lambda: host.switch("resume", run.session_key())),
+    }
+    step, act = acts[hook]
+    if not run.beside(good) or not host.has(step) or host.is_without("switch resume"):
+        return
+    # A host that waits itself is for MP-HOST-SESS-004.
+    with contextlib.suppress(HostLate):
+        host.record("Book berth 7.")
+        act()
+        host.record("Book berth 4.")
+        if not run.wait_until(lambda: good.count("on_turn_complete") > 1):
+            wanted = f"a turn for a provider beside one that hangs in `{hook}`"
+            run.violated(Called(wanted=wanted, hook="on_turn_complete", times=1, due=2))
 
 
 @check("MP-HOST-TURN-003")

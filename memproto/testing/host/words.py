@@ -5,3 +5,12 @@ UNUSUAL = "x\u00b2 is no x2, \ufb01le no file, cafe\u0301 no caf\u00e9, and \u24
 
 #: Pages that somebody pasted: more than a careless bound leaves, and less than a model takes.
 PAGES = "The ferry leaves at six. " * 1_600
+
+#: Ends of keys that are two keys, and one where somebody makes them fit for a file.
+ALMOST_EQUAL = (
+    ("/a", "_a"),
+    (" a", "-a"),
+    ("A", "a"),
+    ("a ", "a"),
+    (f"{'a' * 400}1", f"{'a' * 400}2"),
+)

@@ -57,3 +57,11 @@ class TakesNotesOfAnyLength(MemoryProviderRegistry):
     def __init__(self, *, deadlines=None, on_event=None):
         limits = Limits(notes_chars=10**9)
         super().__init__(deadlines=deadlines, limits=limits, on_event=on_event)
+
+
+@mutant(kills="MP-HOST-COMP-004", says="had not when it was asked before", report="I1")
+class LetsGoWhatAStuckOneDoesNotHave(MemoryProviderRegistry):
+    def on_compress(self, messages, compression_count):
+        stuck = {lane.label for lane in self._core.lanes if lane.late["on_compress"]}
+        refused = super().on_compress(messages, compression_count)
+        return refused if refused and set(refused.reasons) - stuck else None

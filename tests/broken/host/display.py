@@ -344,3 +344,35 @@ class StreamsWithTheRecallOfTheTurnBefore(Agent):
     def recall(self, user_message, messages):
         asked = self.before if self.is_streaming and self.before else user_message
         return super().recall(asked, messages)
+
+
+class _Choosing(Agent):
+    """An agent that makes something else of what was recalled."""
+
+    def _answered(self, user_message):
+        recalled, self.recall = self.recall, lambda *args: self.chosen(recalled(*args))
+        try:
+            return super()._answered(user_message)
+        finally:
+            del self.recall
+
+
+@mutant(kills="MP-HOST-RECALL-009", says="below its own heading", report="F3")
+class SendsEqualTextsOnce(_Choosing):
+    def chosen(self, recalled):
+        texts = [text for _, text in recalled]
+        return [one for n, one in enumerate(recalled) if one[1] not in texts[:n]]
+
+
+@mutant(kills="MP-HOST-RECALL-009", says="below its own heading", report="F3")
+class CountsTheSilentAmongTheNames(_Choosing):
+    def chosen(self, recalled):
+        return list(zip(self.registry.providers, [text for _, text in recalled], strict=False))
+
+
+@mutant(kills="MP-HOST-RECALL-005", says="'Yes.'", report="D1")
+class RecallsNothingForAWord(Agent):
+    def _answered(self, user_message):
+        if len(user_message.split()) > 1:
+            return super()._answered(user_message)
+        return self._model([*self._history, {"role": "user", "content": user_message}])

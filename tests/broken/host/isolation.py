@@ -454,3 +454,74 @@ class LendsItsConversationInATurn(Agent):
             return super().recall(user_message, messages)
         lend = HandsOutTheAgentsOwnMessages.enrich_turn
         return lend(self.registry, user_message, messages)
+
+
+_TOLD = set()
+
+
+@mutant(kills="MP-HOST-ISO-003", says="which raised", report="H4")
+class WarnsOnceInTheProcess(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=print):
+        def hear(event):
+            what = event.provider, event.hook, event.outcome
+            if event.outcome != "raised" or what not in _TOLD:
+                on_event(event)
+            _TOLD.add(what)
+
+        super().__init__(deadlines=deadlines, on_event=hear)
+
+
+class _Excused(Through):
+    def initialize(self, session_key, config):
+        try:
+            self.inner.initialize(session_key, config)
+        except Exception as error:
+            self.registry.excuse = f"\n[A memory is missing: {error}]"
+            raise
+
+
+@mutant(kills="MP-HOST-ISO-004", says="in the prompt", report="F9")
+class TellsThePromptWhyAMemoryIsMissing(Wrapping):
+    through = _Excused
+    excuse = ""
+
+    def system_prompt_block(self):
+        return super().system_prompt_block() + self.excuse
+
+
+class _Behindhand(Through):
+    said = ()
+
+    def enrich_turn(self, user_message, messages):
+        before, self.said = list(self.said), messages
+        return self.inner.enrich_turn(user_message, before)
+
+
+@mutant(kills="MP-HOST-ISO-002", says="messages became", report="D1")
+class HandsOverTheConversationOfTheTurnBefore(Agent):
+    def register(self, provider):
+        super().register(provider)
+        lane = self.registry._core.registered[provider.name]
+        lane.provider = _Behindhand(provider, self.registry)
+
+    def switch(self, kind, new_session_id):
+        super().switch(kind, new_session_id)
+        for lane in self.registry._core.lanes:
+            lane.provider.said = ()
+
+
+@mutant(kills="MP-HOST-ISO-005", says="once more", report="F9")
+class ReportsTheFirstWordsOfALateQuestion(MemoryProviderRegistry):
+    asked = ""
+
+    def __init__(self, *, deadlines=None, on_event=print):
+        def hear(event):
+            is_recall = event.hook == "enrich_turn" and event.outcome != "ok"
+            words = f"{event.provider}: no answer to {self.asked[:40]}..."
+            on_event(words if is_recall else event)
+
+        super().__init__(deadlines=deadlines, on_event=hear)
+
+    def enrich_turn(self, user_message, messages):
+        self.asked = str(user_message)
+        return super().enrich_turn(user_message, messages)

@@ -240,3 +240,13 @@ class WaitsForEveryAnswerInAStream(Agent):
         while any(lane.late["enrich_turn"] for lane in lanes):
             time.sleep(0.05)
         return found
+
+
+@mutant(kills="MP-HOST-RECALL-003", says="after a switch", report="C4")
+class ForgetsAtASwitchWhoHangs(MemoryProviderRegistry):
+    def on_session_switch(self, new_session_id, **keywords):
+        super().on_session_switch(new_session_id, **keywords)
+        for lane in self._core.lanes:
+            lane.late.clear()
+            lane._recalls = Worker("another")
+            lane._recalls.start()

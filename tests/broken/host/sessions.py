@@ -270,3 +270,31 @@ class EndsNoSessionThatWasResumed(MemoryProviderRegistry):
         super().on_session_switch(new_session_id, reset=reset, **kwargs)
         if has_ended:
             self._core.session.claim_end()
+
+
+@mutant(kills="MP-HOST-SESS-005", says="two keys for the sessions", report="E6")
+class TidiesTheKeyOfASwitch(MemoryProviderRegistry):
+    def on_session_switch(self, new_session_id, **keywords):
+        super().on_session_switch(new_session_id.strip()[:64], **keywords)
+
+
+_OWNERS = {}
+
+
+@mutant(kills="MP-HOST-SESS-007", says="`handle_tool_call`", report="C6")
+class FindsToolsByNameInTheProcess(Agent):
+    def start(self, session):
+        super().start(session)
+        _OWNERS.update({schema["name"]: self for schema in self.tools()})
+
+    def call_tool(self, name, args):
+        owner = _OWNERS.get(name, self) if isinstance(name, str) else self
+        return super(FindsToolsByNameInTheProcess, owner).call_tool(name, args)
+
+
+@mutant(kills="MP-HOST-SESS-002", says="an end behind a rewind", report="A11")
+class EndsAtARewind(Agent):
+    def switch(self, kind, new_session_id):
+        if kind == "rewind":
+            self.end()
+        super().switch(kind, new_session_id)

@@ -115,3 +115,56 @@ class _Pooled(Through):
 @mutant(kills="MP-HOST-SHUT-007", says="enrich_turn hangs on", report="B5")
 class RecallsOnThreadsThatAreJoined(Wrapping):
     through = _Pooled
+
+
+class _DrainedWhenEmpty(ProviderLane):
+    def _busy_until(self, limit):
+        waiting = set(self._accepted) - {self._in_hand}
+        return limit if waiting else self._flying_until(limit)
+
+
+@mutant(kills="MP-HOST-SHUT-001", says="it came while that write ran", report="B7")
+class DoesNotWaitForTheWriteInHand(OtherLane):
+    lane = _DrainedWhenEmpty
+
+
+class _Undeclared(Through):
+    is_dropped = False
+
+    def capabilities(self):
+        self.is_dropped = True
+        declared = self.inner.capabilities()
+        self.is_dropped = False
+        return declared
+
+    def shutdown(self):
+        if not self.is_dropped:
+            self.inner.shutdown()
+
+
+@mutant(kills="MP-HOST-SHUT-002", says="0 calls", report="C4")
+class LeavesOpenWhatCouldNotSayWhatItServes(Wrapping):
+    through = _Undeclared
+
+
+@mutant(kills="MP-HOST-SHUT-004", says="turns that were given up", report="hermes#61794")
+class SaysItOfOneProviderOnly(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=print):
+        told = []
+
+        def hear(event):
+            told.extend([event.provider] * event.lost)
+            if not event.lost or event.provider == told[0]:
+                on_event(event)
+
+        super().__init__(deadlines=deadlines, on_event=hear)
+
+
+@mutant(kills="MP-HOST-SHUT-001", says="the number of the turns", report="H4")
+class SaysNotHowManyItGaveUp(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=print):
+        super().__init__(deadlines=deadlines, on_event=lambda event: on_event(_unnumbered(event)))
+
+
+def _unnumbered(event):
+    return dataclasses.replace(event, lost=0)

@@ -2,10 +2,12 @@
 
 import dataclasses
 import re
+import time
 import types
 from pathlib import Path
 
 from memproto.registry import MemoryProviderRegistry
+from memproto.testing.agent import Agent
 from tests.broken.host.parts import Through, Wrapping
 from tests.broken.marks import mutant
 
@@ -305,3 +307,30 @@ class OpensAgainWhatHasFailed(MemoryProviderRegistry):
             if lane.attempt("is_available")[0] is True:
                 lane.attempt("initialize", self.session_key, {})
         return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-HOST-CTX-001", says="no write hook in the context", report="F6")
+class ForgetsTheContextAtASwitch(MemoryProviderRegistry):
+    def on_session_switch(self, new_session_id, **keywords):
+        super().on_session_switch(new_session_id, **keywords)
+        self._core.writes_are_called = True
+
+
+class _Hurried(Through):
+    began_s = 0.0
+
+    def on_turn_start(self, turn_number, message, **keywords):
+        self.began_s = time.monotonic()
+        self.inner.on_turn_start(turn_number, message, **keywords)
+
+    def enrich_turn(self, user_message, messages):
+        answer = self.inner.enrich_turn(user_message, messages)
+        until_s = self.began_s + self.registry._core.deadlines.enrich_s
+        return answer if not self.began_s or time.monotonic() < until_s else None
+
+
+@mutant(kills="MP-HOST-INIT-003", says="behind a slow beginning", report="B3")
+class CountsRecallFromTheBeginningOfTheTurn(Agent):
+    def register(self, provider):
+        super().register(provider)
+        self.registry._core.registered[provider.name].provider = _Hurried(provider, self.registry)

@@ -296,3 +296,10 @@ class KeepsThePromptOfTheStart(MemoryProviderRegistry):
         if self.kept is None:
             self.kept = super().system_prompt_block()
         return self.kept
+
+
+@mutant(kills="MP-HOST-TOOL-005", says="which is forbidden", report="hermes#46171")
+class ForgetsTheRulesAtASwitch(Agent):
+    def switch(self, kind, new_session_id):
+        super().switch(kind, new_session_id)
+        self._rules.denied = frozenset()

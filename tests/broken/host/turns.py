@@ -461,3 +461,59 @@ class BeginsNoStreamedTurn(Agent):
             return super().stream(user_message)
         finally:
             self._has = kept
+
+
+class _EndsWithAPreparation(Through):
+    is_over = False
+
+    def queue_prefetch(self, query, **keywords):
+        try:
+            self.inner.queue_prefetch(query, **keywords)
+        except SystemExit:
+            self.is_over = True
+            raise
+
+    def on_turn_complete(self, user_message, assistant_response):
+        if not self.is_over:
+            self.inner.on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-HOST-PREWARM-002", says="whose preparation raised", report="B7")
+class ItsWriterEndsWithAPreparation(Wrapping):
+    through = _EndsWithAPreparation
+
+
+@mutant(kills="MP-HOST-TURN-007", says="behind an end", report="A1")
+class RecordsNothingBehindAnEnd(Agent):
+    is_over = False
+
+    def end(self):
+        super().end()
+        self.is_over = True
+
+    def record_turn(self, turn):
+        if not self.is_over:
+            super().record_turn(turn)
+
+
+@mutant(kills="MP-HOST-PRIV-002", says="whatever another provider does", report="J5")
+class HandsOneScopeToAll(Wrapping):
+    def forget(self, scope):
+        for lane in self._core.serving("privacy"):
+            forget = lane.provider.inner.forget
+            lane.provider.forget = lambda _, forget=forget: forget(scope)
+        return super().forget(scope)
+
+
+@mutant(kills="MP-HOST-TURN-007", says="that was left", report="A12")
+class RecordsNothingBehindABrokenOffTurn(Agent):
+    is_broken = False
+
+    def interrupt(self, user_message):
+        self.is_broken = True
+        return super().interrupt(user_message)
+
+    def record_turn(self, turn):
+        if not self.is_broken:
+            super().record_turn(turn)
+        self.is_broken = False

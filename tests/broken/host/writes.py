@@ -327,3 +327,45 @@ class _Glancing(Through):
 @mutant(kills="MP-HOST-COMP-001", says="The ferry leaves at six.", report="J8")
 class CutsLongMessagesForCompression(Wrapping):
     through = _Glancing
+
+
+_ONE = threading.Lock()
+
+
+class _OverOneThread(Through):
+    def on_delegation(self, task, result, **keywords):
+        with _ONE:
+            self.inner.on_delegation(task, result, **keywords)
+
+
+@mutant(kills="MP-HOST-TURN-002", says="that hangs in `on_delegation`", report="B1")
+class DelegatesOverOneThread(Wrapping):
+    through = _OverOneThread
+
+
+class _EndsAtOnce(Through):
+    def on_session_end(self, messages):
+        with _ONE:
+            self.inner.on_session_end(messages)
+
+
+@mutant(kills="MP-HOST-TURN-002", says="that hangs in `on_session_end`", report="B4")
+class EndsOverOneThread(Wrapping):
+    through = _EndsAtOnce
+
+
+class _Unsettled(Through):
+    is_over = False
+
+    def on_turn_complete(self, user_message, assistant_response):
+        if not self.is_over:
+            try:
+                self.inner.on_turn_complete(user_message, assistant_response)
+            except StopIteration:
+                self.is_over = True
+                raise
+
+
+@mutant(kills="MP-HOST-TURN-001", says="one that raised StopIteration", report="C3")
+class ItsFutureTakesNoStopIteration(Wrapping):
+    through = _Unsettled

@@ -37,6 +37,13 @@ class RefusesAKeyThatIsNoFileName(MemoryProviderRegistry):
         super().initialize_all(session_key, config)
 
 
+class RefusesToSwitchToAKeyThatIsNoFileName(MemoryProviderRegistry):
+    def on_session_switch(self, new_session_id, **keywords):
+        if not new_session_id.replace("-", "").replace("_", "").isalnum():
+            raise ValueError("a session is named by letters, digits, - and _")
+        super().on_session_switch(new_session_id, **keywords)
+
+
 class MakesKeysOfItsOwn(MemoryProviderRegistry):
     def initialize_all(self, session_key, config):
         super().initialize_all(uuid.uuid4().hex, config)
@@ -136,6 +143,7 @@ def run_of(drained):
     [
         (RefusesAScopeThatItDoesNotKnow, "MP-HOST-PRIV-002"),
         (RefusesAKeyThatIsNoFileName, "MP-HOST-INIT-006"),
+        (RefusesToSwitchToAKeyThatIsNoFileName, "MP-HOST-SESS-005"),
         (MakesKeysOfItsOwn, "MP-HOST-INIT-006"),
         (SharesAPool, "MP-HOST-SHUT-005"),
         (WaitsLongerThanItSays, "MP-HOST-INIT-003"),
