@@ -36,6 +36,12 @@ from memproto.testing.wire import show
 
 _TURNS = 4
 
+#: Number of facts that are alike, more than most searches give.
+_ALIKE = 24
+
+#: Number of turns of another user, more than a search asks its store for, and seconds for them.
+_CROWD, _CROWD_S = 120, 4.0
+
 _LONG_CHARS = 100_000
 
 #: Seconds for which the longest text is looked for that a store takes; a few are enough for most.
@@ -405,6 +411,30 @@ def _of_another_user(run: Run) -> None:
         guest.record("What are your opening hours?", "From nine to five.")
         guest.record(*_GOODBYE)
     _all_come_back(run, facts, "after another user had a session on the same home")
+    if "user" in run.declared("isolates", []) and not run.is_selective:
+        _among_many_of_another_user(run)
+
+
+def _among_many_of_another_user(run: Run) -> None:
+    """Another user says much that fits the questions as well, behind one text and before one."""
+    if run.watch.calls_left is not None:
+        return
+    home, facts = run.own_home("crowd"), run.facts.several(2)
+    until = monotonic() + _CROWD_S * run.context.scale * run.context.slowdown
+    both, told = " ".join(fact.text for fact in facts), 0
+    for fact in facts:
+        with run.session(home) as subject:
+            owed = _taken(subject, fact.text)
+            _taken(subject, _GOODBYE[0])
+        if not owed or (not told and not losses.is_stored(run, fact, home)):
+            return
+        if not told:
+            with run.session(home, user_id=f"{run.config()['user_id']}-guest") as guest:
+                while told < _CROWD and monotonic() < until:
+                    told += 1
+                    if not _taken(guest, f"{both} So far {told} times."):
+                        break
+    _all_come_back(run, facts, f"beside {told} of another user in their words", home)
 
 
 def _of_sessions_side_by_side(run: Run) -> None:
