@@ -46,6 +46,7 @@ GOOD = (
     "tests.good.tenants:Tenants",
     "tests.good.switching:Switching",
     "tests.good.tooled:Tooled",
+    "tests.good.tooled:Editing",
     "tests.good.tenants:Owned",
     "tests.good.tenants:HermesTooledByUser",
     "tests.good.tenants:HermesPromptedByUser",
