@@ -96,7 +96,7 @@ def _is_not_as_late_as_its_backend_asks(run: Run) -> None:
     """A backend that answers 429 says when to come again, which may be long after the end."""
     if run.context.backend is None:
         return
-    # What the hooks do meanwhile is for the rules on backends that fail.
+    # The rules on backends that fail judge the hooks that are called meanwhile.
     others = contextlib.suppress(HookLate, NotApplicable, Unreached)
     with others, failing(run, modes.status(503)) as bench:
         subject = bench.open()

@@ -895,7 +895,7 @@ class _Beside:
                 self._is_lost(side, lost[side])
 
     def _is_hidden(self, earlier: Fact) -> None:
-        """What an earlier session stored did not come back beside the other one's start."""
+        """A text of an earlier session did not come back behind the other one's start."""
         owner, other = self._pair
         with owner.opened(self._run) as alone:
             if not self._reader.sees(alone, earlier):
