@@ -46,6 +46,7 @@ GOOD = (
     "tests.good.tenants:Tenants",
     "tests.good.switching:Switching",
     "tests.good.tooled:Tooled",
+    "tests.good.tooled:Editing",
     "tests.good.tenants:Owned",
     "tests.good.tenants:HermesTooledByUser",
     "tests.good.tenants:HermesPromptedByUser",
@@ -204,7 +205,7 @@ def _is_reached(item: spec.Requirement, mutant: Mutant, reach: Reach) -> bool:
     if reach == "named":
         return item.id in (mutant.kills, *mutant.also, mutant.found_by)
     areas = {spec.requirement(name).area for name in (mutant.kills, *mutant.also)}
-    return item.area in areas or item.id in SMOKE[item.side]
+    return item.area in areas or item.id in (mutant.found_by, *SMOKE[item.side])
 
 
 # -- exactness -------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ from memproto.testing.provider.subject import (
     Subject,
     is_unreachable,
 )
+from memproto.testing.scenarios import tenants
 from memproto.testing.scenarios.starts import needs_starts
 from memproto.testing.wire import show
 
@@ -424,6 +425,68 @@ def _comes_back(run: Run) -> None:
                 ),
                 operation=routes.OPERATIONS[route],
             )
+        if route != "tools" and run.serves("tools"):
+            _keeps_what_a_tool_took(bench)
+        if "user" in run.declared("isolates", ["profile"]):
+            with contextlib.suppress(tenants.Refused):
+                _stays_with_its_user(bench, route)
+
+
+def _keeps_what_a_tool_took(bench: Bench) -> None:
+    """The model was told that it is stored."""
+    run, fact = bench.run, bench.run.facts.new()
+    _known(bench, "tools")
+    with run.session() as subject:
+        bench.turn(_AWAY)
+        is_taken = accepts(subject, fact, "tools")
+        bench.turn(modes.forward)
+    if is_taken and losses.lost(run, [fact]):
+        _given_time(run, lambda session: run.brings_back(session, fact))
+        if losses.lost(run, [fact]):
+            run.violated(
+                NotRecalled(
+                    wanted=(
+                        "text that a tool answered to have stored while the backend answered 503, "
+                        "recalled when it works again"
+                    ),
+                    texts=(fact.text,),
+                    about="stored by a call that reported no error",
+                ),
+                operation="call_tool",
+                requirement="MP-TOOL-001",
+            )
+
+
+def _stays_with_its_user(bench: Bench, route: str) -> None:
+    """A queue may wait below the home until the next session, which may be another user's."""
+    run, fact = bench.run, bench.run.facts.new()
+    owner, guest = tenants.pair(run, "user", "-away")
+    with owner.opened(run) as subject:
+        bench.turn(_AWAY)
+        is_taken = accepts(subject, fact, route)
+    bench.turn(modes.forward)
+    if not is_taken:
+        return
+    seen: list[Any] = []
+
+    def is_shown() -> bool:
+        seen.append(routes.recalled(other, fact.query))
+        return fact.is_in(seen[-1])
+
+    with guest.opened(run) as other:
+        is_crossed = run.wait_until(is_shown, _BEHIND_S)
+    with guest.opened(run) as other:
+        if is_crossed or is_shown():
+            run.violated(
+                Recalled(
+                    wanted=f"nothing of {owner.called} recalled for {guest.called}",
+                    texts=(fact.text,),
+                    answer=show(seen[-1]),
+                    tail=", which was accepted while the backend answered 503",
+                ),
+                operation=routes.OPERATIONS[route],
+                requirement="MP-TENANT-001",
+            )
 
 
 def _is_sent_again(run: Run, nothing_behind: NothingBehind) -> None:
@@ -575,23 +638,70 @@ def a_backend_that_works_again_is_used_again(run: Run) -> None:
     with relaying(run) as bench:
         route = _stores(run)
         known = _known(bench, route)
+        other = _known(bench, route)
         subject = bench.open()
         asks = run.declared("recall_basis", "query") != "session"
         if asks and not run.brings_back(subject, known):
             raise Lost(f"{known.text!r} did not come back before the backend failed")
+        before = routes.recalled(subject, known.query)
         bench.turn(modes.status(503))
         with contextlib.suppress(HookRaised):
-            subject.recall(run.facts.new().query)
-        accepts(subject, run.facts.new(), route)
+            _is_no_earlier_answer(run, subject.recall(other.query), before, known, other)
+        refused = run.facts.new()
+        is_refused = not accepts(subject, refused, route)
         bench.turn(modes.forward)
         if asks:
             _is_so_again(run, "recall", lambda: run.brings_back(subject, known))
         fact = run.facts.new()
         _is_so_again(run, routes.OPERATIONS[route], lambda: accepts(subject, fact, route))
+        is_told_again = is_refused and accepts(subject, refused, route)
         run.close(subject)
         if not losses.is_stored(run, fact):
             gone = NotRecalled(texts=(fact.text,), subject="text that it accepted then")
             _is_not(run, routes.OPERATIONS[route], gone)
+        if is_told_again:
+            _is_stored_once_that_was_refused(run, refused, fact, route)
+
+
+def _is_no_earlier_answer(run: Run, answer: Any, before: Any, known: Fact, other: Fact) -> None:
+    """Nothing is an answer while the backend is away; that to another question is none."""
+    by_query = run.declared("recall_basis", "query") == "query"
+    if by_query and known.is_in(answer) and not other.is_in(answer) and answer == before:
+        run.violated(
+            Recalled(
+                wanted=(
+                    f"nothing recalled for {other.query!r} while the backend answers 503, or what "
+                    "bears on it"
+                ),
+                answer=show(answer),
+                tail=f", which was the answer to {known.query!r}",
+            ),
+            operation="recall",
+            requirement="MP-RECALL-004",
+        )
+
+
+def _is_stored_once_that_was_refused(run: Run, refused: Fact, other: Fact, route: str) -> None:
+    """A host hands a text over again of which it was told that it is not stored."""
+    if run.declared("retention", "verbatim") != "verbatim":
+        return  # Such a recall does not show how often a text is stored.
+    usual = losses.count(run, other)
+    if usual and (times := losses.count(run, refused)) > usual:
+        run.violated(
+            Repeated(
+                wanted=(
+                    f"{refused.text!r} stored once, refused while the backend answered 503 and "
+                    "handed over again when it worked"
+                ),
+                text=refused.text,
+                times=times,
+                usual=usual,
+                lead="stored ",
+                tail=f", where another text is stored {usual} times",
+            ),
+            operation=routes.OPERATIONS[route],
+            requirement="MP-DATA-001",
+        )
 
 
 def _is_so_again(run: Run, operation: str, works: Callable[[], bool]) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import sys
 import threading
+import types
 from collections.abc import Callable, Iterator
 from concurrent.futures import thread as pools
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import Any
 
 from memproto.testing.clauses import NotApplicable, Untestable, check
 from memproto.testing.evidence import Left, Raised
+from memproto.testing.faults import modes
+from memproto.testing.faults.bench import Unreached, failing, timely
 from memproto.testing.instruments.threads import together
 from memproto.testing.needs import depends_on
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
-from memproto.testing.provider.subject import HookRaised, Subject
+from memproto.testing.provider.subject import HookLate, HookRaised, Subject
 from memproto.testing.scenarios import poor_sessions
 from memproto.testing.wire import show
 
@@ -26,6 +29,9 @@ _TURNS = 20
 
 #: A thread that was told to stop gets this long to end by itself.
 _ENDING_S = 2.0
+
+#: Seconds after which a backend wants to be asked again.
+_RETRY_AFTER = "600"
 
 
 @check("MP-SHUT-001")
@@ -76,13 +82,31 @@ def shutdown_may_come_after_a_failed_initialize(run: Run) -> None:
         raise NotApplicable(f"initialize does not raise with {' nor with '.join(ways)}")
 
 
-@check("MP-SHUT-005")
+@check("MP-SHUT-005", budget_s=120.0)
 def shutdown_returns_in_time(run: Run) -> None:
     # The watch books a late shutdown; here there is something to be late with.
     subject = run.open()
     for fact in run.facts.several(_TURNS):
         routes.live(subject, fact)
     run.close(subject)
+    _is_not_as_late_as_its_backend_asks(run)
+
+
+def _is_not_as_late_as_its_backend_asks(run: Run) -> None:
+    """A backend that answers 429 says when to come again, which may be long after the end."""
+    if run.context.backend is None:
+        return
+    # The rules on backends that fail judge the hooks that are called meanwhile.
+    others = contextlib.suppress(HookLate, NotApplicable, Unreached)
+    with others, failing(run, modes.status(503)) as bench:
+        subject = bench.open()
+        bench.turn(modes.retry_after(_RETRY_AFTER))
+        for hook in ("record", "mirror"):
+            if not (run.lacks(hook) or hook in run.context.stuck):
+                with contextlib.suppress(HookRaised):
+                    routes.core_calls(subject, (fact := run.facts.new()).text, fact.query)[hook]()
+        during = f"after 429 with Retry-After: {_RETRY_AFTER}"
+        timely(run, during, lambda: run.close(subject))
 
 
 @check("MP-SHUT-006")
@@ -162,12 +186,28 @@ def _fails_and_closes(run: Run, name: str, config: dict[str, Any]) -> bool:
 
 
 def _holds_exit(thread: threading.Thread) -> bool:
-    """True if the interpreter would wait for `thread`; an idle worker of a pool ends by itself."""
-    if thread.daemon or not thread.is_alive():
+    """
+    True if the interpreter would wait for `thread`; an idle worker of a pool ends by itself.
+
+    The standard pools have their workers joined at exit, daemon threads among them.
+    """
+    if not thread.is_alive():
         return False
     frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001 - the only view of it
     worker: Callable[..., Any] = pools._worker  # noqa: SLF001 - as above
+    if thread.daemon:
+        is_joined = thread in pools._threads_queues  # noqa: SLF001 - as above
+        return is_joined and _is_busy(frame, worker.__code__)
     return frame is None or frame.f_code is not worker.__code__
+
+
+def _is_busy(frame: types.FrameType | None, worker: types.CodeType) -> bool:
+    """True if a worker of a pool is at work, and does not wait for some."""
+    if frame is None or frame.f_code is worker:
+        return False
+    while frame is not None and frame.f_code is not worker:
+        frame = frame.f_back
+    return frame is not None
 
 
 def _place(thread: threading.Thread) -> str:

@@ -415,7 +415,10 @@ _FAMILIES = {
     "how an accent is written": ("{}-caf\u00e9", "{}-cafe\u0301"),
     "a space or a dot at the end": ("{}", "{} ", "{}."),
     "letters beyond ASCII": ("{}-\u6e2f", "{}-\u5c71"),
-    "half a surrogate pair": ("{}-\ud83d", "{}-?", "{}-\ufffd"),
+    "a character that is not shown": (
+        *("{}-\ud83d", "{}-?", "{}-\ufffd"),
+        *("{}-", "{}-\u200b"),
+    ),
     "text that follows a NUL": ("{}\x00north", "{}\x00south"),
     "a sign in front": ("{}", "-{}", "+{}"),
     "how a number is written": ("{number}", "0{number}", "+{number}", "-{number}"),
@@ -871,13 +874,18 @@ class _Beside:
 
     def live(self) -> None:
         """Use both by turns and then at once, and ask each for its own and for the other's."""
+        earlier = self._run.facts.new()
+        tenants.store(self._run, self._pair[0], [earlier], self._route)
         with self._pair[0].opened(self._run) as one, self._pair[1].opened(self._run) as other:
             both = (one, other)
+            has_earlier = self._reader.sees(one, earlier)
             for number in range(_BY_TURNS):
                 self._exchange(both, number)
             raised = together(self._conversation(0, one), self._conversation(1, other))
         for side in (0, 1):
             self._look_at(side, raised[side])
+        if not has_earlier:
+            self._is_hidden(earlier)
         lost = [self._reader.lacks(*row) for row in zip(self._pair, self._facts, strict=True)]
         for guest, tenant in enumerate(self._pair):
             with tenant.opened(self._run) as subject:
@@ -885,6 +893,27 @@ class _Beside:
         for side in (0, 1):
             if lost[side]:
                 self._is_lost(side, lost[side])
+
+    def _is_hidden(self, earlier: Fact) -> None:
+        """A text of an earlier session did not come back behind the other one's start."""
+        owner, other = self._pair
+        with owner.opened(self._run) as alone:
+            if not self._reader.sees(alone, earlier):
+                raise Lost(f"{earlier.text!r} does not come back for {owner.called} alone either")
+        with owner.opened(self._run) as again, other.opened(self._run):
+            if self._reader.sees(again, earlier):
+                return
+        self._run.violated(
+            NotRecalled(
+                wanted=(
+                    f"what an earlier session stored for {owner.called} recalled while a session "
+                    f"for {other.called} is open, which began later"
+                ),
+                texts=(earlier.text,),
+                tail=", and does while none is",
+            ),
+            operation="open",
+        )
 
     def _exchange(self, both: tuple[Subject, Subject], number: int) -> None:
         for side, subject in enumerate(both):

@@ -36,6 +36,12 @@ from memproto.testing.wire import show
 
 _TURNS = 4
 
+#: Number of facts that are alike, more than most searches give.
+_ALIKE = 24
+
+#: Number of turns of another user, more than a search asks its store for, and seconds for them.
+_CROWD, _CROWD_S = 120, 4.0
+
 _LONG_CHARS = 100_000
 
 #: Seconds for which the longest text is looked for that a store takes; a few are enough for most.
@@ -405,6 +411,30 @@ def _of_another_user(run: Run) -> None:
         guest.record("What are your opening hours?", "From nine to five.")
         guest.record(*_GOODBYE)
     _all_come_back(run, facts, "after another user had a session on the same home")
+    if "user" in run.declared("isolates", []) and not run.is_selective:
+        _among_many_of_another_user(run)
+
+
+def _among_many_of_another_user(run: Run) -> None:
+    """Another user says much that fits the questions as well, behind one text and before one."""
+    if run.watch.calls_left is not None:
+        return
+    home, facts = run.own_home("crowd"), run.facts.several(2)
+    until = monotonic() + _CROWD_S * run.context.scale * run.context.slowdown
+    both, told = " ".join(fact.text for fact in facts), 0
+    for fact in facts:
+        with run.session(home) as subject:
+            owed = _taken(subject, fact.text)
+            _taken(subject, _GOODBYE[0])
+        if not owed or (not told and not losses.is_stored(run, fact, home)):
+            return
+        if not told:
+            with run.session(home, user_id=f"{run.config()['user_id']}-guest") as guest:
+                while told < _CROWD and monotonic() < until:
+                    told += 1
+                    if not _taken(guest, f"{both} So far {told} times."):
+                        break
+    _all_come_back(run, facts, f"beside {told} of another user in their words", home)
 
 
 def _of_sessions_side_by_side(run: Run) -> None:
@@ -1301,6 +1331,7 @@ def what_a_tool_stored_comes_back(run: Run) -> None:
         )
     _in_a_home_of_any_name(run, "tools")
     _comes_back_however_weighed(run, weights)
+    _comes_back_in_the_place_of_another(run)
     _stays_beside_a_forgotten_one(run)
 
 
@@ -1318,6 +1349,63 @@ def _comes_back_however_weighed(run: Run, weights: list[tuple[str, Any]]) -> Non
                 tail="; one that was stored without it did",
             ),
         )
+
+
+def _comes_back_in_the_place_of_another(run: Run) -> None:
+    """A tool that changes a text stores the new one, under the words by which it is looked for."""
+    if run.is_selective or run.watch.calls_left is not None:
+        return
+    if seen := losses.seen_again(functools.partial(_lost_by_a_change, run)):
+        changed_by, text = seen
+        run.violated(
+            NotRecalled(
+                wanted=f"text that {changed_by} answered to have put in the place of another",
+                texts=(text,),
+                about="stored by a call that reported no error",
+            ),
+        )
+
+
+def _lost_by_a_change(run: Run) -> tuple[str, str] | None:
+    """A tool that changes what was stored, and a new text that is lost; None for none."""
+    fact, new = run.facts.several(2)
+    home = run.own_home(f"changed-{next(run.numbers)}")
+    with run.session(home) as subject:
+        tools, told = tool_calls.offered(run, subject.tools()), _told_by_tool(subject, fact)
+        if told is None or not tool_memory.may_change(tools):
+            return None
+        _tell_alike(run, subject, new)
+        stored_by, *answers = told
+        answers += _shown_of(subject, tools, fact)
+        call = tool_memory.changing(tools, stored_by, fact, new.text, answers)
+        if call is None or not tool_memory.says_changed(subject.call_tool(*call)):
+            return None
+    if losses.is_stored(run, new, home) or _is_passed_over(run):
+        return None
+    return call[0], new.text
+
+
+def _told_by_tool(subject: Subject, fact: Fact) -> tuple[str, Any] | None:
+    """The tool that stored a fact, and its answer; None if it was refused."""
+    call = routes.storing_call(subject.tools(), fact.text)
+    answer = subject.call_tool(*call) if call else None
+    return (call[0], answer) if call and not tool_results.refused(answer) else None
+
+
+def _tell_alike(run: Run, subject: Subject, fact: Fact) -> None:
+    """Facts that answer the same question: one that is found by other words comes behind them."""
+    for _ in range(_ALIKE):
+        if _told_by_tool(subject, run.facts.like(fact)) is None:
+            return
+
+
+def _is_passed_over(run: Run) -> bool:
+    """True if a fact that was stored as it is does not come back beside others that are alike."""
+    fact, home = run.facts.new(), run.own_home(f"alike-{next(run.numbers)}")
+    with run.session(home) as subject:
+        _told_by_tool(subject, fact)
+        _tell_alike(run, subject, fact)
+    return not losses.is_stored(run, fact, home)
 
 
 def _lost_by_its_weight(run: Run, weights: list[tuple[str, Any]]) -> tuple[str, str] | None:

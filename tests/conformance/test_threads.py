@@ -2,10 +2,13 @@
 
 import asyncio
 import contextlib
+import queue
 import re
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+import weakref
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import thread as pools
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +63,25 @@ def test_a_pool_holds_the_process_only_while_it_works() -> None:
         work.result()
         while shutdown._holds_exit(worker):  # the way back from the work to the queue
             pass
+
+
+def test_a_pool_of_daemons_holds_the_process_only_if_its_module_joins_them() -> None:
+    begun, stop, jobs = threading.Event(), threading.Event(), queue.SimpleQueue[Any]()
+    pool = ThreadPoolExecutor(1)  # for the reference that a worker holds
+    jobs.put(pools._WorkItem(Future(), lambda: (begun.set(), stop.wait()), (), {}))
+    told = weakref.ref(pool), jobs, None, ()
+    worker = threading.Thread(target=pools._worker, args=told, daemon=True)
+    worker.start()
+    begun.wait()
+    assert not shutdown._holds_exit(worker)
+    pools._threads_queues[worker] = jobs
+    assert shutdown._holds_exit(worker)
+    stop.set()
+    while shutdown._holds_exit(worker):  # the way back from the work to the queue
+        pass
+    pool.shutdown()
+    jobs.put(None)
+    worker.join()
 
 
 def test_the_silence_of_a_busy_interpreter_is_measured_with_its_processor_time() -> None:

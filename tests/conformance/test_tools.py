@@ -132,6 +132,58 @@ def test_forgetting_takes_the_id_that_finding_showed():
     assert call == ("x_delete", {"memory_id": 4}, "id")
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "filled"),
+    [
+        ("x_update", ("id", "text"), {"id": "n-17", "text": "New."}),
+        ("x_edit", ("old_text", "content"), {"old_text": "OLD", "content": "New."}),
+        (
+            "memory_replace",
+            ("memory_id", "new_content"),
+            {"memory_id": "n-17", "new_content": "New."},
+        ),
+        ("x_update", ("id", "text", "reason"), None),
+        ("x_update", ("id",), None),
+        ("x_update_title", ("id", "text"), None),
+        ("x_add", ("id", "text"), None),
+    ],
+)
+def test_a_tool_that_changes_a_text_is_called_with_the_new_one(name, arguments, filled):
+    fact = Facts(1).new()
+    offered = tools(named(name, **{key: {"type": "string"} for key in arguments}))
+    told = [json.dumps({"success": True, "id": "n-17"})]
+    call = tool_memory.changing(offered, "x_add", fact, "New.", told)
+    if filled and "old_text" in filled:
+        filled = {**filled, "old_text": fact.text}
+    assert call == (filled and (name, filled))
+
+
+def test_a_tool_of_choices_changes_by_one_of_them():
+    fact = Facts(1).new()
+    action = {"type": "string", "enum": ["add", "replace"]}
+    text = {"type": "string"}
+    offered = tools(named("memory", action=action, old_text=text, content=text))
+    call = tool_memory.changing(offered, "memory", fact, "New.", ["{}"])
+    told = {"action": "replace", "old_text": fact.text, "content": "New."}
+    assert call == ("memory", told)
+    assert tool_memory.may_change(offered)
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_done"),
+    [
+        ({"success": True, "id": "a"}, True),
+        ({"status": "updated"}, True),
+        ("Note updated.", True),
+        ({"success": False}, False),
+        ({"status": "not updated"}, False),
+        ({"queued": True}, False),
+    ],
+)
+def test_an_answer_says_that_something_was_changed(answer, is_done):
+    assert tool_memory.says_changed(json.dumps(answer)) == is_done
+
+
 def test_a_tool_that_forgets_in_another_place_is_left_out():
     fact = Facts(1).new()
     offered = tools(named("x_shared_forget", id={"type": "string"}))

@@ -115,6 +115,29 @@ class Tooled(Journal):
         return {"success": True, "forgotten": len(before) - len(self._entries)}
 
 
+class Editing(Tooled):
+    """The same with a fourth tool, which gives a note another text."""
+
+    @staticmethod
+    def _schemas() -> list[dict[str, Any]]:
+        edit = _schema("tooled_edit", "Gives a note another text.", "id", id=_ID, text=_TEXT)
+        edit["parameters"]["required"].append("text")
+        return [*Tooled._schemas(), edit]
+
+    def _handlers(self) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
+        return {**super()._handlers(), "tooled_edit": self._edit}
+
+    def _edit(self, args: dict[str, Any]) -> dict[str, Any]:
+        entries = self._load()
+        meant = [entry for entry in entries if entry.get("id") == args["id"]]
+        if not meant:
+            raise Wrong(f"there is no note {args['id']}")
+        meant[0]["text"] = args["text"]
+        self._entries = entries
+        self._save()
+        return {"success": True, "id": args["id"]}
+
+
 class HermesTooled:
     """The same for the Hermes host; `sync_turn` stores turns, the tools store notes."""
 

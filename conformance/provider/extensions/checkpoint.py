@@ -12,7 +12,7 @@ from memproto.testing.needs import NO_REFUSAL
 from memproto.testing.provider import losses
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
-from memproto.testing.scenarios import beginnings, conversations
+from memproto.testing.scenarios import beginnings, conversations, switches
 from memproto.testing.scenarios.conversations import Messages
 
 #: Number of exchanges that follow in a long conversation.
@@ -32,8 +32,25 @@ def a_compression_that_returned_is_stored(run: Run) -> None:
         for count, facts in enumerate((early, late), start=1):
             _must_be_stored(run, subject, facts, count)
     _all_come_back(run, [*early, *late], "of two compressions of one session")
+    _after_a_switch(run)
     _of_a_long_conversation(run)
     _alike(run)
+
+
+def _after_a_switch(run: Run) -> None:
+    """The compressions of a session are counted anew, and the instance may be in its second."""
+    if "session" in run.declared("isolates", []):
+        return  # It is looked for in one session only.
+    before, facts = run.facts.several(3), run.facts.several(2)
+    with run.session() as subject:
+        if not subject.has("switch"):
+            return
+        for count, fact in enumerate(before, start=1):
+            _must_be_stored(run, subject, [fact], count)
+        switches.NEW.make(subject, "", run.session_key())
+        if not _stored(subject, conversations.talk(*facts), 1):
+            return
+    _all_come_back(run, facts, "of the first compression behind a switch of session")
 
 
 def _alike(run: Run) -> None:

@@ -1,6 +1,7 @@
 """Chapter 64: sessions that end and change under one instance."""
 
 import copy
+import functools
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -9,6 +10,7 @@ from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.conditions import Declared, DeclaredFor
 from memproto.testing.evidence import NotRecalled, Raised, Recalled, Repeated, Returned
 from memproto.testing.facts import Fact
+from memproto.testing.instruments.threads import together
 from memproto.testing.needs import READ_BACK
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
@@ -486,7 +488,11 @@ def _told_on_the_way(
     with first.opened(run) as subject:
         for kind, entered in ways:
             told.append(_Told(kind, left, entered, run.facts.new()))
-            switches.go(run, subject, left, entered, kind)
+            go = functools.partial(switches.go, run, subject, left, entered, kind)
+            # Hosts switch on the thread of the writes, and call tools on another one.
+            raised = together(go)[0] if len(told) % 2 == 0 else go()
+            if raised is not None:
+                raise raised
             run.plant(subject, told[-1].fact, route)
             left = entered
     return told

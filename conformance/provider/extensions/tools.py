@@ -316,14 +316,18 @@ def tools_reach_no_other_user(run: Run) -> None:
                     ),
                 )
         asked = tool_memory.forgetting(tools, stored_by, fact, told)
-        calls = [asked[:2]] if asked else []
+        changed = tool_memory.changing(tools, stored_by, fact, run.facts.new().text, told)
+        calls = [*([changed] if changed else ()), *([asked[:2]] if asked else ())]
         tool_memory.shown_by_tools(other, calls)
     if calls and reader.lacks(owner, [fact]):
         run.violated(
             NotRecalled(
                 wanted=expected,
                 texts=(fact.text,),
-                tail=f" for {owner.called} when {calls[0][0]} was called for {guest.called}",
+                tail=(
+                    f" for {owner.called} when {' and '.join(dict(calls))} was called for "
+                    f"{guest.called}"
+                ),
             ),
         )
 

@@ -6,7 +6,6 @@ meant is looked for in the answers of the others.
 """
 
 import copy
-import itertools
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -19,6 +18,9 @@ from memproto.testing.scenarios.tool_calls import Tool
 
 _FINDS = frozenset({"search", "recall", "list", "find", "query", "read", "lookup", "get"})
 _FORGETS = frozenset({"delete", "remove", "forget", "erase"})
+_CHANGES = frozenset(
+    {"update", "edit", "replace", "modify", "correct", "rewrite", "amend", "revise"}
+)
 
 #: A tool that is called so keeps the text elsewhere, whatever its description begins with.
 _SETS_ASIDE = frozenset({"archive", "hide", "move", "unpin", "unlink", "detach", "close"})
@@ -33,6 +35,12 @@ _STORED = frozenset({"memory", "note", "fact", "entry", "item", "conclusion", "o
 _FORGOTTEN = frozenset({"deleted", "removed", "forgotten", "forgot", "erased", "gone"})
 _FORGOTTEN_KEYS = frozenset({*_FORGOTTEN, "success", "ok", "deleted_count", "removed_count"})
 _NOT = frozenset({"not", "no", "nothing", "never", "cannot", "none", "0"})
+
+_CHANGED = frozenset({"updated", "edited", "replaced", "modified", "corrected", "changed", "saved"})
+_CHANGED_KEYS = frozenset({*_CHANGED, "success", "ok"})
+
+#: Arguments that hold the text that is to stand there from now on, the plainest first.
+_NEW_TEXTS = ("new_text", "new_content", "content", "text", "fact", "memory", "note", "value")
 
 _BY_TEXT = ("old_text", "text", "content", "fact", "memory", "note", "match", "snippet", "query")
 _IDS = ("id", "uuid", "key")
@@ -90,6 +98,32 @@ def forgetting(
                 if set(tool.required) <= {*rest, *named}:
                     found.append((tool.name, {**rest, **named}, how))
     return min(found, key=lambda row: row[2], default=None)
+
+
+def may_change(tools: list[Tool]) -> bool:
+    """True if the name of a tool, or of one of its choices, says that it changes something."""
+    return any(True for tool in tools for _ in _asks(tool, _CHANGES))
+
+
+def changing(
+    tools: list[Tool], stored_by: str, fact: Fact, text: str, told: list[Any]
+) -> tuple[str, dict[str, Any]] | None:
+    """
+    A call that asks to have `text` in the place of the fact's; or None.
+
+    `told` are answers as `forgetting` reads them. Only a tool counts whose name, or that of one of
+    its choices, says that it changes what the tool `stored_by` stores.
+    """
+    near = _SAME_PLACE | _CHANGES | set(tool_calls.split(stored_by))
+    for tool in tools:
+        for chosen in _asks(tool, _CHANGES) if tool.words <= near or tool.name == stored_by else ():
+            for _, named in _named(tool, fact, told):
+                put = [name for name in _NEW_TEXTS if name in tool.properties and name not in named]
+                put = [name for name in put if tool_calls.is_free_text(name, tool.properties[name])]
+                filled = _agreed(tool) | named | dict.fromkeys(put[:1], text) | chosen
+                if put and set(tool.required) <= set(filled):
+                    return tool.name, filled
+    return None
 
 
 def _told_to(tool: Tool, words: frozenset[str], kept: set[str]) -> Iterator[dict[str, Any]]:
@@ -170,16 +204,26 @@ def says_forgotten(answer: Any) -> bool:
 
     `{"status": "not_found"}` is neither an error nor a promise.
     """
+    return _says(answer, _FORGOTTEN, _FORGOTTEN_KEYS)
+
+
+def says_changed(answer: Any) -> bool:
+    """True if an answer says in so many words that something has another text now."""
+    return _says(answer, _CHANGED, _CHANGED_KEYS)
+
+
+def _says(answer: Any, words: frozenset[str], keys: frozenset[str]) -> bool:
     document = _parsed(answer)
     told = document.items() if isinstance(document, dict) else [("result", document)]
-    return not tool_results.refused(answer) and any(itertools.starmap(_says_forgotten, told))
+    done = any(_says_done(key, value, words, keys) for key, value in told)
+    return done and not tool_results.refused(answer)
 
 
-def _says_forgotten(key: str, value: Any) -> bool:
+def _says_done(key: str, value: Any, words: frozenset[str], keys: frozenset[str]) -> bool:
     if isinstance(value, str):
-        words = set(tool_calls.split(value))
-        return bool(_FORGOTTEN & words) and not _NOT & words
-    return key in _FORGOTTEN_KEYS and bool(value)
+        said = set(tool_calls.split(value))
+        return bool(words & said) and not _NOT & said
+    return key in keys and bool(value)
 
 
 def counted_none(answer: Any) -> bool:

@@ -53,6 +53,26 @@ class AMessageIsKnownByItsBeginning(Telling):
         super().on_compress(fresh, compression_count)
 
 
+@mutant(kills="MP-CHECK-001", says="behind a switch of session", report="C6")
+class TheCountOfTheLastSessionStands(Telling):
+    _done = 0
+
+    def capabilities(self) -> dict[str, Any]:
+        known = super().capabilities()
+        return {**known, "extensions": [*known["extensions"], "sessions"]}
+
+    def on_session_end(self, messages: list[dict[str, Any]]) -> None:
+        """Every turn is stored already."""
+
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        """One memory serves all sessions of a profile."""
+
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        if compression_count >= self._done:  # an earlier one is told again
+            super().on_compress(messages, compression_count)
+            self._done = compression_count
+
+
 @mutant(kills="MP-CHECK-003", says="that was refused, and made again", report="I2")
 class WhatWasRefusedIsKnownFromThenOn(Telling):
     """Messages are noted as seen before they are stored."""

@@ -1,5 +1,6 @@
 """Providers that a session's end, or its change, leads astray."""
 
+import threading
 import time
 from typing import Any
 
@@ -184,6 +185,23 @@ class ASessionIsEnteredOnce(Private):
         if new_session_id not in self._known:
             super().on_session_switch(new_session_id, **kwargs)
         self._known.add(new_session_id)
+
+
+@mutant(kills="MP-SESS-009", says="an old conversation that is resumed", report="C6")
+class ASwitchIsForItsThread(Private):
+    """The session is a variable of the thread, which another one has as it was at the start."""
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        self._first, self._local = session_key, threading.local()
+        super().initialize(session_key, config)
+
+    @property
+    def _session(self) -> str:
+        return getattr(self._local, "session", self._first)
+
+    @_session.setter
+    def _session(self, session_key: str) -> None:
+        self._local.session = session_key
 
 
 @mutant(kills="MP-SESS-009", says="a branch", report="A5")

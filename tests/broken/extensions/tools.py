@@ -9,7 +9,7 @@ from typing import Any
 from tests.broken.marks import mutant
 from tests.good.journal import words
 from tests.good.tenants import HermesTooledByUser, Owned
-from tests.good.tooled import HermesTooled, Tooled
+from tests.good.tooled import Editing, HermesTooled, Tooled
 
 
 @mutant(kills="MP-TOOL-002", says="tooled_forget', has no parameters", report="G1")
@@ -220,6 +220,18 @@ class ANoteIsTakenBackByItsIdAlone(ANoteIsForgottenByItsIdAlone):
 
     def _handlers(self) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
         return {**super()._handlers(), "unjot": self._forget}
+
+
+@mutant(kills="MP-TOOL-016", says="when tooled_edit and tooled_forget was called", report="E4")
+class ANoteIsEditedByItsIdAlone(_OfAll, Editing):
+    def _edit(self, args: dict[str, Any]) -> dict[str, Any]:
+        for file, entry in self._all():
+            if entry.get("id") == args["id"] and file != self._path:
+                notes = [json.loads(line) for line in file.read_text().splitlines()]
+                notes = [{**n, "text": args["text"]} if n == entry else n for n in notes]
+                file.write_text("".join(json.dumps(note) + "\n" for note in notes))
+                return {"success": True, "id": args["id"]}
+        return super()._edit(args)
 
 
 @mutant(kills="MP-TOOL-017", says="two calls in a row", report="J5")

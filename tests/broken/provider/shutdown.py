@@ -1,7 +1,11 @@
 """Providers that do not end well."""
 
+import queue
 import threading
 import time
+import weakref
+from concurrent.futures import Future
+from concurrent.futures import thread as pools
 from pathlib import Path
 from typing import Any
 
@@ -79,3 +83,23 @@ class WriterIsNeverStopped(Journal):
         if self._writer is None:
             type(self)._writer = threading.Thread(target=self._wake.wait, name="journal-writer")
             self._writer.start()
+
+
+@mutant(kills="MP-SHUT-006", says="'journal-summary'", report="B6")
+class APoolOfDaemonsIsJoinedAtExit(Journal):
+    """The pool's threads are daemons, and the module of the pool joins them all the same."""
+
+    _done = threading.Event()
+    _worker: threading.Thread | None = None
+
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        super().on_compress(messages, compression_count)
+        if self._worker is None:
+            jobs: Any = queue.SimpleQueue()
+            jobs.put(pools._WorkItem(Future(), self._done.wait, (), {}))
+            told = weakref.ref(self), jobs, None, ()
+            type(self)._worker = worker = threading.Thread(
+                target=pools._worker, args=told, name="journal-summary", daemon=True
+            )
+            pools._threads_queues[worker] = jobs
+            worker.start()

@@ -111,6 +111,25 @@ class TakesAWaitOfAWriteForALoss(Ledger):
         first.result()
 
 
+@mutant(kills="MP-DATA-001", says="shown 4-fold", report="I3", found_by="MP-STORE-002", scale=0.2)
+class TriesByItselfWhatItRefused(Ledger):
+    writing_s = 0.2
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused: list[tuple[str, str]] = []
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        while self.refused:
+            super().on_turn_complete(*self.refused[0])
+            self.refused.pop(0)
+        try:
+            super().on_turn_complete(user_message, assistant_response)
+        except Unavailable:
+            self.refused.append((user_message, assistant_response))
+            raise
+
+
 @mutant(kills="MP-STORE-003", says="a replace in memory", report="C1", scale=0.2)
 class ReplacesNoMoreWhenItWasLocked(Ledger):
     writing_s, has_given_up = 0.2, False
@@ -125,6 +144,29 @@ class ReplacesNoMoreWhenItWasLocked(Ledger):
         except Unavailable as error:
             self.has_given_up |= action == "replace" and "locked" in str(error)
             raise
+
+
+@mutant(kills="MP-STORE-003", says="and made again", report="I3", scale=0.2)
+class NotesATurnBeforeItIsStored(Private):
+    """A host that was told that the turn is not stored hands it over again, with its id."""
+
+    noted: tuple[str, ...] = ()
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[None]:
+        assert self._path is not None
+        with self._path.with_suffix(".lock").open("ab") as gate:
+            try:
+                fcntl.flock(gate, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise Unavailable("the journal is locked") from error
+        with super()._changing():
+            yield
+
+    def record(self, turn: dict[str, Any]) -> None:
+        if turn["turn_id"] not in self.noted:
+            self.noted = (*self.noted, turn["turn_id"])
+            super().record(turn)
 
 
 @mutant(kills="MP-STORE-003", says="gave up", report="C1", scale=0.2)

@@ -6,6 +6,7 @@ import json
 import re
 import threading
 import time
+import unicodedata
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -350,3 +351,32 @@ class NobodyIsWrittenOut(Tenants):
     @staticmethod
     def name_of_user(user_id: str | None) -> str:
         return digest(f"{user_id}")
+
+
+@mutant(kills="MP-TENANT-003", says="which began later", report="C6")
+class AStartReadsForItsUserAlone(Owned):
+    """The index of the process is built anew with each start, of what its user has."""
+
+    _index: ClassVar[set[str]] = set()
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._index.clear()
+        self._index.update(entry["text"] for entry in self._entries)
+
+    def _save(self) -> None:
+        super()._save()
+        self._index.update(entry["text"] for entry in self._entries)
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        self._entries = [entry for entry in self._load() if entry["text"] in self._index]
+        return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-TENANT-006", says="kept apart, as user_id", report="E6")
+class UserIdsLoseWhatIsNotShown(Tenants):
+    @staticmethod
+    def name_of_user(user_id: str | None) -> str:
+        unseen = ("Cc", "Cf")
+        letters = [one for one in user_id or "" if unicodedata.category(one) not in unseen]
+        return digest(None if user_id is None else "".join(letters))

@@ -11,12 +11,12 @@ from typing import Any
 from memproto.errors import TooLarge, WriteRefused
 from memproto.reference_providers.builtin import BuiltinMemoryProvider
 from tests.broken.marks import mutant
-from tests.good.journal import Journal
+from tests.good.journal import Journal, words
 from tests.good.plugged import Plugged
 from tests.good.private import Private
 from tests.good.targeted import Targeted
-from tests.good.tenants import digest
-from tests.good.tooled import Tooled
+from tests.good.tenants import Owned, digest
+from tests.good.tooled import Editing, Tooled
 from tests.good.worded import Worded
 
 
@@ -637,3 +637,34 @@ class TheNewestThatFitsThePatternIsRemoved(Journal):
             found = next((e for e in of_target if re.search(like, e["text"])), None)
             self._entries = [e for e in self._entries if e is not found]
             self._save()
+
+
+@mutant(kills="MP-TOOL-001", says="have put in the place of another", report="D5")
+class AnEditLeavesTheIndex(Editing):
+    """The words by which a note is found stay those of its first text."""
+
+    def _edit(self, args: dict[str, Any]) -> dict[str, Any]:
+        before = {entry.get("id"): entry["text"] for entry in self._load()}
+        answer = super()._edit(args)
+        for entry in self._entries:
+            if entry.get("id") == args["id"]:
+                entry |= {"shown": args["text"], "text": before[args["id"]]}
+        self._save()
+        return answer
+
+    @staticmethod
+    def _shown(entry: dict[str, str]) -> str:
+        return entry.get("shown", entry["text"])
+
+
+@mutant(kills="MP-TURN-001", says="of another user in their words", report="E4")
+class TheSearchIsCutBeforeTheFilter(Owned):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        wanted, found = words(user_message), []
+        for file in self._home.glob("*/journal.jsonl"):
+            entries = map(json.loads, file.read_text("ascii").splitlines())
+            is_others = file != self._path
+            found += [(len(wanted & words(entry["text"])), is_others, entry) for entry in entries]
+        best = sorted(found, key=lambda row: row[:2], reverse=True)[:100]
+        self._entries = [entry for _, is_others, entry in best if not is_others]
+        return super().enrich_turn(user_message, messages)

@@ -1,6 +1,7 @@
 """Broken in the face of a backend that fails; `memproto.toml` beside it starts one that works."""
 
 import contextlib
+import json
 import time
 import uuid
 from typing import Any
@@ -9,6 +10,7 @@ from memproto.errors import Unavailable
 from tests.broken.marks import mutant
 from tests.good.remote import Remote, client, logger
 from tests.good.remote.client import Refused
+from tests.good.waiting import Waiting
 
 _AN_HOUR_S = 3_600.0
 
@@ -133,3 +135,88 @@ class TheErrorIsRecalled(Hasty):
         except Unavailable:
             return None
         return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-SHUT-005", says="shutdown had not returned", report="B5", scale=0.3)
+class ShutdownTakesTheServerAtItsWord(Hasty):
+    _waits_s = 0.0
+
+    def _send(self, change: dict[str, Any]) -> None:
+        self._waits_s = 0.0
+        try:
+            super()._send(change)
+        except Refused as error:
+            self._waits_s = float(error.waits) if error.waits.isdecimal() else 0.0
+            raise
+
+    def shutdown(self) -> None:
+        time.sleep(self._waits_s)
+
+
+@mutant(kills="MP-DATA-001", says="stored 2 times", report="I3", found_by="MP-FAULT-008", scale=0.3)
+class TriesByItselfWhatItRefused(Hasty):
+    _refused: tuple[dict[str, Any], ...] = ()
+
+    def _send(self, change: dict[str, Any]) -> None:
+        while self._refused:
+            super()._send(self._refused[0])
+            self._refused = self._refused[1:]
+        try:
+            super()._send(change)
+        except Unavailable:
+            self._refused = (*self._refused, change)
+            raise
+
+
+@mutant(kills="MP-TOOL-001", says="answered 503", report="H4", found_by="MP-FAULT-006", scale=0.3)
+class ANoteIsTakenAndDropped(Hasty):
+    def capabilities(self) -> dict[str, Any]:
+        stores, named = ["turns", "writes", "tools"], ["remote_add"]
+        return {**super().capabilities(), "extensions": ["tools"], "stores": stores} | {
+            "tool_names": named
+        }
+
+    def get_tool_schemas(self) -> list[dict[str, Any]]:
+        text = {"text": {"type": "string"}}
+        parameters = {"type": "object", "properties": text, "required": ["text"]}
+        return [{"name": "remote_add", "description": "Keeps a note.", "parameters": parameters}]
+
+    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
+        if tool_name != "remote_add" or not isinstance(args.get("text"), str):
+            return json.dumps({"error": "remote_add takes a text"})
+        with contextlib.suppress(Unavailable):
+            self._store("note", args["text"], None)
+        return json.dumps({"success": True})
+
+
+@mutant(kills="MP-TENANT-001", says="answered 503", report="E1", found_by="MP-FAULT-006", scale=0.3)
+class WhatWaitsIsTheNextUsers(Waiting):
+    """The queue that a session leaves behind does not say whose it is."""
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        if self._sender is None:
+            return
+        with contextlib.suppress(Unavailable), self._outbox(1) as base:
+            for number, entry in base.execute("SELECT n, entry FROM outbox").fetchall():
+                left = {key: v for key, v in json.loads(entry).items() if key != "space"}
+                base.execute("UPDATE outbox SET entry = ? WHERE n = ?", (json.dumps(left), number))
+
+    def _waiting(self, base: Any) -> list[dict[str, Any]]:
+        waiting = [json.loads(e) for (e,) in base.execute("SELECT entry FROM outbox")]
+        return [entry for entry in waiting if entry.get("space", self._space) == self._space]
+
+
+@mutant(
+    kills="MP-RECALL-004", says="was the answer to", report="D4", found_by="MP-FAULT-008", scale=0.3
+)
+class TheLastAnswerServesAnOutage(Hasty):
+    _last: str | None = None
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        try:
+            self._entries()
+        except Unavailable:
+            return self._last
+        self._last = super().enrich_turn(user_message, messages)
+        return self._last
