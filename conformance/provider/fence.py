@@ -53,35 +53,77 @@ def a_delimiter_costs_no_other_entry(run: Run) -> None:
 
 def _keeps_all(run: Run, route: str, place: str, hostile: tuple[tuple[str, ...], ...]) -> None:
     home = run.own_home(place)
-    harmless = _harmless(hostile)
-    # In two sessions: where the second costs the first anything, no delimiter is to blame.
-    plain = _stored_among(run, route, home, harmless) + _stored_among(run, route, home, ())
+    plain = _plain(run, route, home, hostile)
     is_back = run.brings_back
     if any(_lost(run, home, plain, is_back)):
         # One that shows the newest entry alone is asked in other ways too, before and after.
         is_back = functools.partial(losses.is_shown, run)
         if any(_lost(run, home, plain, is_back)):
             raise Lost(f"ordinary facts stored through {route} do not come back")
-    facts = _stored_among(run, route, home, hostile)
-    lost = _lost(run, home, [*plain, *facts], is_back)
-    if not any(lost):
-        return
-    # A store that loses entries at random has broken another rule: the same ones, with time.
-    more = _stored_among(run, route, home, hostile, wait_s=_MOMENT_S)
-    again = _lost(run, home, [*plain, *more], is_back)
-    same = [fact for fact, *both in zip([*plain, *facts], lost, again, strict=True) if all(both)]
+    same = _cost(run, route, home, plain, hostile, is_back=is_back)
     if not same:
-        raise Inconclusive(f"{sum(lost)} entries were lost, and others or none when repeated")
+        return
     _expect_more_than_a_ranking(run, home, same)
+    _expect_more_than_a_bound(run, route, f"{place}-full", hostile, is_back)
     operation = {"turns": "record", "writes": "mirror", "tools": "call_tool"}[route]
     run.violated(
         NotRecalled(
             wanted="every ordinary entry among hostile ones",
             texts=tuple(fact.text for fact in same),
-            of=len(lost),
+            of=len(plain) + len(hostile) + 1,
         ),
         operation=operation,
     )
+
+
+def _plain(run: Run, route: str, home: Path, hostile: tuple[tuple[str, ...], ...]) -> list[Fact]:
+    """Facts that were stored among harmless texts."""
+    # In two sessions: where the second costs the first anything, no delimiter is to blame.
+    harmless = _stored_among(run, route, home, _harmless(hostile))
+    return harmless + _stored_among(run, route, home, ())
+
+
+def _cost(
+    run: Run,
+    route: str,
+    home: Path,
+    plain: list[Fact],
+    groups: tuple[tuple[str, ...], ...],
+    *,
+    is_back: Callable[[Subject, Fact], bool],
+) -> list[Fact]:
+    """
+    Facts that do not come back since the groups of texts were stored as well.
+
+    Raises:
+        Inconclusive: Some do not come back, and others or none when that is repeated.
+
+    """
+    facts = _stored_among(run, route, home, groups)
+    lost = _lost(run, home, [*plain, *facts], is_back)
+    if not any(lost):
+        return []
+    # A store that loses entries at random has broken another rule: the same ones, with time.
+    more = _stored_among(run, route, home, groups, wait_s=_MOMENT_S)
+    again = _lost(run, home, [*plain, *more], is_back)
+    same = [fact for fact, *both in zip([*plain, *facts], lost, again, strict=True) if all(both)]
+    if not same:
+        raise Inconclusive(f"{sum(lost)} entries were lost, and others or none when repeated")
+    return same
+
+
+def _expect_more_than_a_bound(
+    run: Run,
+    route: str,
+    place: str,
+    hostile: tuple[tuple[str, ...], ...],
+    is_back: Callable[[Subject, Fact], bool],
+) -> None:
+    """A store that keeps the newest few lets go of as much for as many harmless texts."""
+    home = run.own_home(place)
+    plain = _plain(run, route, home, hostile)
+    if gone := _cost(run, route, home, plain, _harmless(hostile), is_back=is_back):
+        raise Lost(f"{len(gone)} entries are gone behind as many harmless texts as well")
 
 
 def _expect_more_than_a_ranking(run: Run, home: Path, lost: list[Fact]) -> None:

@@ -483,7 +483,7 @@ def _of_a_long_session(run: Run) -> None:
             count += _talks(run, subject, count)
         run.plant(subject, last, "turns")
         subject.record(*_GOODBYE)
-    _all_come_back(run, facts, f"of a session of {count} turns", home)
+    _all_come_back(run, facts, f"of a session of {count} turns", home, _hint_on_the_newest)
 
 
 def _talks(run: Run, subject: Subject, first: int) -> int:
@@ -496,7 +496,23 @@ def _talks(run: Run, subject: Subject, first: int) -> int:
     return _LONG_TURNS
 
 
-def _all_come_back(run: Run, facts: list[Fact], when: str, home: Path | None = None) -> None:
+def _hint_on_the_newest(facts: list[Fact], lost: list[Fact]) -> str:
+    """Words that say so if the oldest turns are lost, and all that came later are there."""
+    if lost == facts or lost != facts[: len(lost)]:
+        return ""
+    return (
+        "; what was told later did: if it keeps or recalls the newest texts alone, and is meant to,"
+        " declare `retention` as selective"
+    )
+
+
+def _all_come_back(
+    run: Run,
+    facts: list[Fact],
+    when: str,
+    home: Path | None = None,
+    hint: Callable[[list[Fact], list[Fact]], str] = lambda *_: "",
+) -> None:
     if lost := losses.lost(run, facts, home):
         run.violated(
             NotRecalled(
@@ -504,6 +520,7 @@ def _all_come_back(run: Run, facts: list[Fact], when: str, home: Path | None = N
                 texts=tuple(fact.text for fact in lost),
                 of=len(facts),
                 labels=_labels(facts, lost),
+                about=hint(facts, lost),
             ),
         )
 

@@ -41,7 +41,8 @@ def resolved(results: Mapping[str, Result]) -> dict[str, Result]:
     The results of a run, each open one with the rule that it waits for, if one is violated.
 
     The other needs of such a result are left out. If a rule on which a result rests holds, the
-    store is fresh in time, and a setting that waits for it is left out.
+    store is fresh in time, and a setting that waits for it is left out; if nothing else is needed
+    then, a bound of the store is in the way.
     """
     rests = {key: (item.outcome, item.needs) for key, item in results.items()}
     roots = consequences(results)
@@ -113,14 +114,22 @@ def _needs(requirement: str, rests: _Rests) -> tuple[Need, ...]:
     if root := _root(requirement, rests, set()):
         return (DependsOn(root, VIOLATED),)
     is_fresh = any(_outcome(need, rests) is Outcome.PASS for need in wanted)
-    return tuple(need for need in wanted if not _is_idle(need, rests, is_fresh=is_fresh))
+    left = tuple(need for need in wanted if not _is_idle(need, rests, is_fresh=is_fresh))
+    # A text is lost that waits for nothing, and plain ones come back: the store has a bound.
+    is_bounded = is_fresh and not left and any(_is_timed(need) for need in wanted)
+    return needs.MORE if is_bounded else left
 
 
 def _is_idle(need: Need, rests: _Rests, *, is_fresh: bool) -> bool:
     """True for a rule that holds or concerns nobody, and for a setting that waits for nothing."""
     if isinstance(need, Setting):
-        return is_fresh and need.name == _TIMED and bool(need.where)
+        return is_fresh and _is_timed(need)
     return _outcome(need, rests) in (Outcome.PASS, Outcome.NOT_APPLICABLE)
+
+
+def _is_timed(need: Need) -> bool:
+    """True for a setting that helps only if the store is fresh later."""
+    return isinstance(need, Setting) and need.name == _TIMED and bool(need.where)
 
 
 def _outcome(need: Need, rests: _Rests) -> Outcome | None:

@@ -137,6 +137,9 @@ SET_UP = (Setting("config"), Setting("env"), Setting("service"))
 #: A store that shows later what it stored.
 LATER = (Setting("settle", where="the store is fresh only later"),)
 
+#: A store that keeps, or a recall that shows, less than a check told it; plain texts come back.
+MORE = (Setting("config", that="under which it keeps and recalls more"),)
+
 #: A provider that keeps what it finds worth keeping.
 KEEPING = (Setting("config", that="under which it keeps what it is given"),)
 

@@ -9,7 +9,7 @@ from memproto import spec
 from memproto.report import findings, merging
 from memproto.testing import cascades
 from memproto.testing.evidence import NotRecalled, Raised
-from memproto.testing.needs import LATER, READ_BACK, DependsOn, depends_on, of_row
+from memproto.testing.needs import LATER, MORE, READ_BACK, DependsOn, depends_on, of_row
 from memproto.testing.outcomes import Outcome, Result
 from memproto.testing.settings.waivers import Book, Waiver
 from tests.broken.marks import load_all
@@ -59,10 +59,10 @@ def test_a_rule_by_which_a_check_ended_stands_before_one_on_which_it_rests():
     assert said.needs == (DependsOn("MP-TURN-002", "violated"),)
 
 
-def test_a_store_that_was_seen_to_be_fresh_in_time_needs_no_setting_that_waits_for_it():
+def test_a_store_that_was_seen_to_be_fresh_in_time_needs_room_and_no_setting_that_waits_for_it():
     found = lost("MP-RECALL-004", *depends_on("MP-TURN-001", "MP-WRITE-001"), *LATER)
     away = Result("MP-WRITE-001", Outcome.NOT_APPLICABLE)
-    assert resolved(passed("MP-TURN-001"), away, found)["MP-RECALL-004"].needs == ()
+    assert resolved(passed("MP-TURN-001"), away, found)["MP-RECALL-004"].needs == MORE
     undecided = lost("MP-TURN-001")
     said = resolved(undecided, away, found)["MP-RECALL-004"]
     assert said.needs == (*depends_on("MP-TURN-001"), *LATER)

@@ -459,7 +459,7 @@ class PutsRemovedEntriesBackAtExit(Journal):
                 Journal._save(self)
 
 
-@mutant(kills="MP-TURN-001", says="of a session of", report="D6")
+@mutant(kills="MP-TURN-001", says="the newest texts alone, and is meant to", report="D6")
 class LooksAtTheNewestFifty(Journal):
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
         with self._lock:

@@ -34,6 +34,7 @@ OTHERS = (
     f"{HERE}.flushed:Flushed",
     f"{HERE}.foresight:Foresight",
     f"{HERE}.keyworded:Keyworded",
+    f"{HERE}.lately:Lately",
     f"{HERE}.limited:Limited",
     f"{HERE}.looping:Looping",
     f"{HERE}.mailed:Mailed",
