@@ -203,7 +203,7 @@ def _is_reached(item: spec.Requirement, mutant: Mutant, reach: Reach) -> bool:
     if reach == "named":
         return item.id in (mutant.kills, *mutant.also, mutant.found_by)
     areas = {spec.requirement(name).area for name in (mutant.kills, *mutant.also)}
-    return item.area in areas or item.id in SMOKE[item.side]
+    return item.area in areas or item.id in (mutant.found_by, *SMOKE[item.side])
 
 
 # -- exactness -------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import json
 import re
 import threading
 import time
+import unicodedata
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -350,3 +351,17 @@ class NobodyIsWrittenOut(Tenants):
     @staticmethod
     def name_of_user(user_id: str | None) -> str:
         return digest(f"{user_id}")
+
+
+@mutant(kills="MP-TENANT-006", says="kept apart, as user_id", report="E6")
+class AUserIdIsFolded(Tenants):
+    @staticmethod
+    def name_of_user(user_id: str | None) -> str:
+        return digest(user_id and user_id.casefold())
+
+
+@mutant(kills="MP-TENANT-006", says="kept apart, as user_id", report="E6")
+class AUserIdIsComposed(Tenants):
+    @staticmethod
+    def name_of_user(user_id: str | None) -> str:
+        return digest(user_id and unicodedata.normalize("NFC", user_id))
