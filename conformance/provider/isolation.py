@@ -161,7 +161,7 @@ def _session(run: Run) -> Iterator[str]:
         routes.in_passing(call)
         yield operation
     for name in _refusing(run, subject):
-        # What it answers, or raises, is for MP-TOOL-009.
+        # Its answer, and an exception, are for MP-TOOL-009.
         with contextlib.suppress(HookRaised):
             routes.in_passing(functools.partial(subject.call_tool, name, {}))
         yield "call_tool"
