@@ -284,7 +284,7 @@ def a_recall_that_missed_its_deadline_is_reported(run: HostRun) -> None:
     def attempt(deadlines: Deadlines) -> None:
         slow = run.probe(enrich_turn=run.gate("Too late."))
         host = run.opened(slow, *run.beside(run.probe()), deadlines=deadlines)
-        host.recall("What was noted?")
+        host.ask("What was noted?")
         if not slow.count("enrich_turn"):
             run.violated(
                 Called(

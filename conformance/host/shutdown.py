@@ -132,7 +132,7 @@ def shutdown_of_a_provider_is_called_once(run: HostRun) -> None:
         ]
         for group in run.groups(providers):
             host = run.opened(*group)
-            host.recall("Anything?")
+            host.ask("Anything?")
             host.close_from(callers)
             slow.set()
             host.close()
@@ -161,7 +161,7 @@ def _is_called_of_one_that_hangs(run: HostRun) -> None:
     host = run.opened(hung, deadlines=Deadlines(enrich_s=budget_s, shutdown_s=2 * budget_s))
     # One that waits all the same is for MP-HOST-RECALL-001 and MP-HOST-SHUT-003.
     with contextlib.suppress(HostLate):
-        host.recall("Anything?")
+        host.ask("Anything?")
         host.close()
         if not run.wait_until(lambda: hung.count("shutdown") == 1, 1.0):
             wanted = "shutdown of a provider that hangs in a recall"
@@ -203,7 +203,7 @@ def shutdown_returns_while_a_provider_hangs(run: HostRun) -> None:
 def _assert_ends(run: HostRun, providers: list[Probe], deadlines: Deadlines) -> None:
     """A session of providers some of which hang; its end is waited for."""
     host = run.opened(*providers, deadlines=deadlines)
-    host.recall("Anything?")
+    host.ask("Anything?")
     host.record("One turn.")
     _compress(host)
     host.close()
@@ -331,7 +331,7 @@ def no_call_that_hangs_holds_the_process(run: HostRun) -> None:
         host = run.opened(provider, deadlines=Deadlines(enrich_s=budget_s, shutdown_s=2 * budget_s))
         # A host that waits for it is for MP-HOST-RECALL-001, MP-HOST-TURN-002 and MP-HOST-SHUT-003.
         with contextlib.suppress(HostLate):
-            host.recall("Anything?") if hook == "enrich_turn" else host.record("One turn.")
+            host.ask("Anything?") if hook == "enrich_turn" else host.record("One turn.")
             if hook == "shutdown":
                 host.close()
         if not gate.entered.wait(5.0 * run.scale):

@@ -388,7 +388,7 @@ def _contexts(provider: Probe) -> tuple[str, ...]:
 
 def _use(run: HostRun, host: Host) -> None:
     """A turn, and what else may write."""
-    host.recall("Which berth is free?")
+    host.ask("Which berth is free?")
     host.record("Take berth 7.")
     host.write("The harbour opens at six.")
     for step in ("turn", "stream"):

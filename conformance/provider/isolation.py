@@ -36,8 +36,8 @@ from memproto.testing.needs import depends_on
 from memproto.testing.processes import sandbox
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
-from memproto.testing.provider.subject import HookRaised, Subject
-from memproto.testing.scenarios import credentials, poor_sessions, texts
+from memproto.testing.provider.subject import HookRaised, HookWithdrawn, Subject
+from memproto.testing.scenarios import credentials, poor_sessions, texts, tool_calls
 from memproto.testing.wire import show
 
 #: A life in a process of its own; and three more if something is lost.
@@ -160,8 +160,23 @@ def _session(run: Run) -> Iterator[str]:
     for operation, call in routes.core_calls(subject, fact.text, fact.query).items():
         routes.in_passing(call)
         yield operation
+    for name in _refusing(run, subject):
+        # Its answer, and an exception, are for MP-TOOL-009.
+        with contextlib.suppress(HookRaised):
+            routes.in_passing(functools.partial(subject.call_tool, name, {}))
+        yield "call_tool"
     run.close(subject)
     yield "close"
+
+
+def _refusing(run: Run, subject: Subject) -> list[str]:
+    """Names of the tools that can do nothing without an argument: a call without one fails."""
+    if not subject.has("tools"):
+        return []
+    schemas: Any = None
+    with contextlib.suppress(HookRaised, HookWithdrawn):
+        schemas = subject.tools()
+    return [tool.name for tool in tool_calls.offered(run, schemas) if tool.required]
 
 
 @check("MP-ISO-003")

@@ -245,6 +245,13 @@ class Host:
                 Returned(wanted=expected, value=show(answer)), operation="recall"
             ) from None
 
+    def ask(self, query: str) -> None:
+        """Recall whose answer nobody looks at: by itself, or in a turn where there is no step."""
+        if self.has("recall") or not self.has("turn"):
+            self.recall(query)
+        else:
+            self.turn(query)
+
     def recalled(self, query: str) -> str:
         """All that is recalled for one turn, whoever said it."""
         answer = self._call("recall", self.deadlines.enrich_s, query, [])

@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import functools
+import math
 import threading
 import unicodedata
 
@@ -369,3 +370,28 @@ class _Unsettled(Through):
 @mutant(kills="MP-HOST-TURN-001", says="one that raised StopIteration", report="C3")
 class ItsFutureTakesNoStopIteration(Wrapping):
     through = _Unsettled
+
+
+@mutant(
+    kills="MP-HOST-RECALL-001",
+    says="had not returned",
+    report="B1",
+    scale=0.3,
+    found_by="MP-HOST-TURN-002",
+)
+class FlushesBeforeEachRecall(MemoryProviderRegistry):
+    def enrich_turn(self, user_message, messages):
+        for lane in self._core.lanes:
+            lane.await_writes(math.inf)
+        return super().enrich_turn(user_message, messages)
+
+
+class _Hasty(Through):
+    def on_turn_complete(self, user_message, assistant_response):
+        turn = user_message, assistant_response
+        threading.Thread(target=self.inner.on_turn_complete, args=turn, daemon=True).start()
+
+
+@mutant(kills="MP-HOST-TURN-001", says="a second one ran beside the first", report="B1")
+class DeliversSeveralAtATime(Wrapping):
+    through = _Hasty

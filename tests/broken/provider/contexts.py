@@ -5,6 +5,7 @@ from typing import Any
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
 from tests.good.private import Private
+from tests.good.worded import Phrased
 
 
 @mutant(kills="MP-CTX-001", says="'flush'", report="F6")
@@ -38,3 +39,10 @@ class OnlyTheTurnSaysItsContext(Private):
     def record(self, turn: dict[str, Any]) -> None:
         self._is_kept = turn.get("context", "primary") == "primary"
         super().record(turn)
+
+
+@mutant(kills="MP-CTX-003", says="cron", report="hermes#68407")
+class JobsAreStoredForTheirOwnWords(Phrased):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._is_kept = True

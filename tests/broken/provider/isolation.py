@@ -255,3 +255,13 @@ class AFailedCallTellsItsSettings(Tooled):
         if "" in args:
             logging.getLogger("tooled").error("bad call of %s: %s", tool_name, self._config)
         return super().handle_tool_call(tool_name, args, **kwargs)
+
+
+@mutant(kills="MP-ISO-002", says="root logger", report="K3")
+class AFailedToolCallQuietsTheLog(Tooled):
+    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
+        logging.getLogger().setLevel(logging.CRITICAL)
+        answer = super().handle_tool_call(tool_name, args, **kwargs)
+        if '"success": false' not in answer:
+            logging.getLogger().setLevel(logging.WARNING)
+        return answer

@@ -126,3 +126,24 @@ class ThreadWithoutTheContext(Plugged):
             self._journal.initialize("late", {"home": str(self._host.get_hermes_home())})
         if self._stores:
             self._journal.on_turn_complete(user_content, assistant_content)
+
+
+@mutant(kills="MP-PLUG-003", says="below the HERMES_HOME of the environment", report="E3")
+class ItsWriterReadsTheVariable(Plugged):
+    def sync_turn(self, user_content: str, assistant_content: str, **_: Any) -> None:
+        self._late("on_turn_complete", user_content, assistant_content)
+
+    def on_memory_write(
+        self, action: str, target: str, content: str, metadata: dict[str, Any] | None = None
+    ) -> None:
+        old_text = (metadata or {}).get("old_text")
+        self._late("on_memory_write", action, target, content, old_text)
+
+    def _late(self, hook: str, *args: Any) -> None:
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(self._write, hook, *args).result()
+
+    def _write(self, hook: str, *args: Any) -> None:
+        self._journal.initialize("late", {"home": os.environ["HERMES_HOME"]})
+        if self._stores:
+            getattr(self._journal, hook)(*args)

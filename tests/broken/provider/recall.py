@@ -134,3 +134,10 @@ class NothingFoundBringsTheNewest(Journal):
         found = super().enrich_turn(user_message, messages)
         newest = [entry["text"] for entry in self._entries[-1:]]
         return found or "\n".join(newest) or None
+
+
+@mutant(kills="MP-RECALL-002", says="it returned after", report="B2", scale=0.2)
+class RecallAsksTheServerForEachEntry(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        time.sleep(0.02 * len(self._entries))
+        return super().enrich_turn(user_message, messages)

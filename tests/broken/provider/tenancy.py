@@ -380,3 +380,17 @@ class UserIdsLoseWhatIsNotShown(Tenants):
         unseen = ("Cc", "Cf")
         letters = [one for one in user_id or "" if unicodedata.category(one) not in unseen]
         return digest(None if user_id is None else "".join(letters))
+
+
+@mutant(kills="MP-TENANT-006", says="kept apart, as user_id", report="E6")
+class AUserIdIsFolded(Tenants):
+    @staticmethod
+    def name_of_user(user_id: str | None) -> str:
+        return digest(user_id and user_id.casefold())
+
+
+@mutant(kills="MP-TENANT-006", says="kept apart, as user_id", report="E6")
+class AUserIdIsComposed(Tenants):
+    @staticmethod
+    def name_of_user(user_id: str | None) -> str:
+        return digest(user_id and unicodedata.normalize("NFC", user_id))

@@ -4,6 +4,7 @@ import atexit
 import contextlib
 import json
 import re
+import threading
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -668,3 +669,31 @@ class TheSearchIsCutBeforeTheFilter(Owned):
         best = sorted(found, key=lambda row: row[:2], reverse=True)[:100]
         self._entries = [entry for _, is_others, entry in best if not is_others]
         return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-WRITE-005", says="a text of 100,000 characters", report="B6")
+class AWriteDiesInItsThread(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        args = action, target, content, old_text
+        writer = threading.Thread(target=self._write, args=args)
+        writer.start()
+        writer.join()
+
+    def _write(self, *write: str | None) -> None:
+        if len(str(write[2])) > 10_000:
+            raise TooLarge("a note has 10,000 characters at most")
+        super().on_memory_write(*write)
+
+
+@mutant(kills="MP-TURN-001", says="half a surrogate pair in it", report="B6")
+class ATurnDiesInItsThread(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        turn = user_message, assistant_response
+        writer = threading.Thread(target=self._write, args=turn)
+        writer.start()
+        writer.join()
+
+    def _write(self, user_message: str, assistant_response: str) -> None:
+        super().on_turn_complete(user_message.encode().decode(), assistant_response)

@@ -139,6 +139,32 @@ def test_a_missing_step_is_untestable_and_named(run_of):
         run_of(Bare, ()).opened().turn("Hello.")
 
 
+def test_providers_are_asked_by_a_turn_where_there_is_no_recall(run_of):
+    class Turning(Bare):
+        said = ()
+
+        def turn(self, user_message):
+            self.said = (*self.said, user_message)
+            return Turn("Noted.")
+
+    host = run_of(Turning, ()).opened()
+    host.ask("Which berth?")
+    assert host.driver.said == ("Which berth?",)
+    with pytest.raises(Untestable, match="the driver lacks the step `recall`"):
+        run_of(Bare, ()).opened().ask("Which berth?")
+
+
+def test_a_host_may_keep_the_compression_of_the_same_messages(run_of):
+    class Skipping(MemoryProviderRegistry):
+        before = None
+
+        def on_compress(self, messages, compression_count):
+            is_again, self.before = messages == self.before, list(messages)
+            return None if is_again else super().on_compress(messages, compression_count)
+
+    clauses.checks("host")["MP-HOST-ISO-002"].function(run_of(Skipping, scale=1.0))
+
+
 class Silenced(Bare):
     """An agent without compression; what one provider raises ends the loop over all of them."""
 
