@@ -63,7 +63,6 @@ def recall_does_not_wait_for_a_lock(run: Run) -> None:
 def what_a_locked_store_accepts_is_not_lost(run: Run) -> None:
     seen = store_faults.locked(run)
     with store_files.still_opens(run, f"after writes {_HELD}"):
-        _is_stored_once_that_was_refused(run, seen)
         if not (_lost_behind_the_lock(run, seen) or _repeated_behind_the_lock(run, seen)):
             return
         # MP-PROC-007 is about texts that hosts lose of one another which store at the same time.
@@ -72,30 +71,6 @@ def what_a_locked_store_accepts_is_not_lost(run: Run) -> None:
         for other in alone.others:
             _are_made(run, other, other.changes(1), _ACCEPTED.format(_HELD))
         _are_stored_once(run, alone)
-
-
-def _is_stored_once_that_was_refused(run: Run, seen: Seen) -> None:
-    """A host hands a text over again of which it was told that it is not stored."""
-    before, told = seen.accepted(0), seen.facts[1]
-    if run.declared("retention", "verbatim") != "verbatim":
-        return  # Such a recall does not show how often a text is stored.
-    if not seen.said("store 1").startswith("raised") or seen.said("store again") != "done":
-        return
-    usual = max((losses.count(run, fact) for fact in before), default=0)
-    if usual and (times := losses.count(run, told)) > usual:
-        run.violated(
-            Repeated(
-                wanted=f"text stored once that was refused {_HELD}, and then handed over again",
-                text=told.text,
-                times=times,
-                usual=usual,
-                unit="-fold",
-                lead="shown ",
-                tail=f", and one that was stored before the lock {usual}-fold",
-            ),
-            operation=store_files.storing(run),
-            requirement="MP-DATA-001",
-        )
 
 
 def _lost_behind_the_lock(run: Run, seen: Seen) -> bool:

@@ -176,13 +176,8 @@ def locked(host: HostSession) -> None:
     host.say("ready")
     sys.stdin.readline()
     _recalls(host)
-    is_taken = _stores(host, 1)
+    _stores(host, 1)
     sys.stdin.readline()
-    if not is_taken:
-        # As a host does that was told that the text is not stored.
-        text = host.told["texts"][1]
-        tells = functools.partial(_attempt, host, "store again", lambda: _store(host, text))
-        patience.happens_by(functools.partial(_after_all, tells), _again(host))
     _works_again(host, 2)
     host.close()
 

@@ -111,25 +111,6 @@ class TakesAWaitOfAWriteForALoss(Ledger):
         first.result()
 
 
-@mutant(kills="MP-DATA-001", says="shown 4-fold", report="I3", found_by="MP-STORE-002", scale=0.2)
-class TriesByItselfWhatItRefused(Ledger):
-    writing_s = 0.2
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.refused: list[tuple[str, str]] = []
-
-    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
-        while self.refused:
-            super().on_turn_complete(*self.refused[0])
-            self.refused.pop(0)
-        try:
-            super().on_turn_complete(user_message, assistant_response)
-        except Unavailable:
-            self.refused.append((user_message, assistant_response))
-            raise
-
-
 @mutant(kills="MP-STORE-003", says="a replace in memory", report="C1", scale=0.2)
 class ReplacesNoMoreWhenItWasLocked(Ledger):
     writing_s, has_given_up = 0.2, False
