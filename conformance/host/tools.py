@@ -45,6 +45,20 @@ _POISONED: dict[str, Any] = {
     "a str": "find_berth",
 }
 
+#: A list that does not say what it holds, as it lies deeper in an argument.
+_OPEN_LIST: dict[str, Any] = {"type": "array"}
+_DEEPER: dict[str, Any] = {
+    "an argument of an argument": {"type": "object", "properties": {"tags": _OPEN_LIST}},
+    "the entries of a list": {"type": "array", "items": _OPEN_LIST},
+    "one of two choices": {"anyOf": [{"type": "string"}, _OPEN_LIST]},
+}
+_POISONED |= {
+    f"a list that does not say what it holds, in {place}": tool(
+        f"deep_{number}", parameters={"type": "object", "properties": {"said": value}}
+    )
+    for number, (place, value) in enumerate(_DEEPER.items())
+}
+
 #: Keys that no API takes at the top of the parameters, and what they hold.
 _AT_THE_TOP: dict[str, Any] = {
     "oneOf": [{}],

@@ -71,6 +71,26 @@ class KnowsTheChoicesOfOneApi(MemoryProviderRegistry):
         return super().get_tool_schemas() + taken
 
 
+@mutant(kills="MP-HOST-TOOL-001", says="in one of two choices", report="G2")
+class LooksIntoNoChoice(MemoryProviderRegistry):
+    def get_tool_schemas(self):
+        given = [lane.attempt("get_tool_schemas")[0] for lane in self._core.serving("tools")]
+        listed = [item for schemas in given for item in schemas or () if isinstance(item, dict)]
+        taken = [item for item in listed if fault_of(item) and not self._is_seen(item)]
+        return super().get_tool_schemas() + taken
+
+    @staticmethod
+    def _is_seen(item):
+        parameters = item.get("parameters") or ()
+        said = parameters.get("properties", {}) if isinstance(parameters, dict) else {}
+        chosen = {name: part for name, part in said.items() if "anyOf" not in part}
+        return (
+            "name" not in item
+            or chosen == said
+            or bool(fault_of({**item, "parameters": {**parameters, "properties": chosen}}))
+        )
+
+
 @mutant(kills="MP-HOST-TOOL-007", says="whose first call has not returned", report="B1")
 class AsksAgainWhatHangs(MemoryProviderRegistry):
     def handle_tool_call(self, tool_name, args, **kwargs):
