@@ -216,6 +216,8 @@ def unexact(mutant: Mutant, results: dict[str, Result]) -> list[str]:
     named = {mutant.kills, *mutant.also}
     red = {item for item, result in results.items() if result.outcome in _RED}
     faults = [f"{item} is not red: {_told(results.get(item))}" for item in sorted(named - red)]
+    if faults and mutant.found_by:
+        faults.append(f"{mutant.found_by} was to meet it: {_told(results.get(mutant.found_by))}")
     faults += [f"{item} is red as well: {_told(results[item])}" for item in sorted(red - named)]
     faults += _kit_errors(results)
     if mutant.kills in red and mutant.says not in _said(results[mutant.kills]):
