@@ -136,7 +136,7 @@ class NothingFoundBringsTheNewest(Journal):
         return found or "\n".join(newest) or None
 
 
-@mutant(kills="MP-RECALL-002", says="it returned after", report="B2", scale=0.2)
+@mutant(kills="MP-RECALL-002", says="enrich_turn returns within", report="B2", scale=0.2)
 class RecallAsksTheServerForEachEntry(Journal):
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
         time.sleep(0.02 * len(self._entries))
