@@ -33,6 +33,7 @@ class Copier:
     Guarantees:
         When a copy ends its exit code is written to its last descriptor, which is closed after
         that, or when there was no copy.
+        No copy outlives a parent that was killed.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Copier:
             if asked in ready:
                 message, descriptors, _, _ = socket.recv_fds(self._parent, _LONGEST, self._count)
                 if not message:
+                    self._end_copies()
                     os._exit(0)
                 if not descriptors and self._answer is not None:
                     self._answer(self._parent, json.loads(message))
@@ -115,6 +117,18 @@ class Copier:
                 with contextlib.suppress(OSError):
                     os.write(descriptor, b"end %d\n" % os.waitstatus_to_exitcode(status))
                 os.close(descriptor)
+
+    def _end_copies(self) -> None:
+        """
+        End the copies, and what is left in their sessions: the parent is gone.
+
+        Most would end by themselves, at the end of their commands. One whose target holds the
+        interpreter would not, and would take a processor for ever.
+        """
+        for pid in self._running:
+            for end in (os.killpg, os.kill):
+                with contextlib.suppress(OSError):
+                    end(pid, signal.SIGKILL)
 
     def _forget(self) -> None:
         signal.set_wakeup_fd(-1)

@@ -192,9 +192,10 @@ class Template:
     def end(self) -> None:
         """End it; its copies run on."""
         if self.is_mine:
-            self._socket.close()
+            # Before the socket is closed: by that the template knows that this process is gone.
             self._process.kill()
             self._process.wait()
+            self._socket.close()
 
 
 def _lasting(environment: dict[str, str]) -> dict[str, str]:
