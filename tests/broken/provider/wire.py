@@ -252,10 +252,10 @@ class LogsAndRaises(Wired):
         return super()._call(request)
 
 
-@mutant(kills="MP-WIRE-017", says="the greeting", report="L4", scale=0.2)
+@mutant(kills="MP-WIRE-017", says="the greeting", report="L4")
 class LoadsAModelFirst(Wired):
     def _greeting(self) -> dict[str, Any]:
-        time.sleep(1.2)
+        time.sleep(5.5)
         return super()._greeting()
 
 
