@@ -61,7 +61,7 @@ def _is_asked_with_the_message(run: HostRun, host: Host, provider: Probe, step: 
     messages = [f"What about {run.facts.name()}, number {number}?" for number in range(3)]
     # A question that comes again is a turn as any other: much may have been stored meanwhile. So
     # is one of a single word that asks for something; a mere yes is left to the host.
-    for message in (*messages, messages[0], f"{run.facts.name()}?"):
+    for message in (*messages, messages[0], f"{run.facts.name().split()[0]}?"):
         before = provider.count("enrich_turn")
         host.turn(message, step=step)
         queries = [call.args[0] for call in provider.named("enrich_turn")[before:]]
