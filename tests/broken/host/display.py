@@ -370,7 +370,7 @@ class CountsTheSilentAmongTheNames(_Choosing):
         return list(zip(self.registry.providers, [text for _, text in recalled], strict=False))
 
 
-@mutant(kills="MP-HOST-RECALL-005", says="'Yes.'", report="D1")
+@mutant(kills="MP-HOST-RECALL-005", says="a recall for", report="D1")
 class RecallsNothingForAWord(Agent):
     def _answered(self, user_message):
         if len(user_message.split()) > 1:
