@@ -21,7 +21,7 @@ MUTANTS = load_all()
 MOST = 1 if os.environ.get("MEMPROTO_PART") else 0
 BROKEN = matrix.sample(MUTANTS, MOST) if MOST else list(MUTANTS)
 
-#: The providers that the environment `conformance` judges wholly are left out.
+#: CI judges one that serves many extensions; `conformance` and `languages` judge others wholly.
 GOOD = ("tests.good.private:Private",) if MOST else matrix.GOOD[1:]
 
 #: The full matrix shows that nothing else turns red, and that good providers pass every rule;
@@ -31,7 +31,7 @@ REACH: matrix.Reach = "named"
 
 
 class Rows:
-    """Judges targets ahead of the tests that ask for them, two at a time."""
+    """Judges targets ahead of the tests that ask for them, as many at a time as the matrix."""
 
     def __init__(self, pool: ThreadPoolExecutor, ahead: list[str]) -> None:
         self._pool = pool

@@ -415,7 +415,7 @@ _FAMILIES = {
     "how an accent is written": ("{}-caf\u00e9", "{}-cafe\u0301"),
     "a space or a dot at the end": ("{}", "{} ", "{}."),
     "letters beyond ASCII": ("{}-\u6e2f", "{}-\u5c71"),
-    "a character that is not shown": (
+    "half a surrogate pair, or a character that is not shown": (
         *("{}-\ud83d", "{}-?", "{}-\ufffd"),
         *("{}-", "{}-\u200b"),
     ),

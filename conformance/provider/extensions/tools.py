@@ -325,7 +325,7 @@ def tools_reach_no_other_user(run: Run) -> None:
                 wanted=expected,
                 texts=(fact.text,),
                 tail=(
-                    f" for {owner.called} when {' and '.join(dict(calls))} was called for "
+                    f" for {owner.called} behind a call of {' and of '.join(dict(calls))} for "
                     f"{guest.called}"
                 ),
             ),

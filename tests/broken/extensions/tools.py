@@ -198,7 +198,7 @@ class ASearchFindsTheNotesOfAll(_OfAll):
         return {"notes": [entry for _, entry in self._all() if wanted & words(entry["text"])]}
 
 
-@mutant(kills="MP-TOOL-016", says="was called for user_id", report="E4")
+@mutant(kills="MP-TOOL-016", says="behind a call of tooled_forget for user_id", report="E4")
 class ANoteIsForgottenByItsIdAlone(_OfAll):
     def _forget(self, args: dict[str, Any]) -> dict[str, Any]:
         for file, entry in self._all():
@@ -209,7 +209,7 @@ class ANoteIsForgottenByItsIdAlone(_OfAll):
         return super()._forget(args)
 
 
-@mutant(kills="MP-TOOL-016", says="when unjot was called", report="E4")
+@mutant(kills="MP-TOOL-016", says="behind a call of unjot", report="E4")
 class ANoteIsTakenBackByItsIdAlone(ANoteIsForgottenByItsIdAlone):
     """The tool's name says nothing; its description begins with `Forgets`."""
 
@@ -222,7 +222,7 @@ class ANoteIsTakenBackByItsIdAlone(ANoteIsForgottenByItsIdAlone):
         return {**super()._handlers(), "unjot": self._forget}
 
 
-@mutant(kills="MP-TOOL-016", says="when tooled_edit and tooled_forget was called", report="E4")
+@mutant(kills="MP-TOOL-016", says="behind a call of tooled_edit and of tooled_forget", report="E4")
 class ANoteIsEditedByItsIdAlone(_OfAll, Editing):
     def _edit(self, args: dict[str, Any]) -> dict[str, Any]:
         for file, entry in self._all():

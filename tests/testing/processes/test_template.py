@@ -304,7 +304,7 @@ def test_the_template_ends_with_its_parent(tmp_path):
 
 def test_a_child_that_holds_the_interpreter_ends_with_the_process_that_asked_for_it(tmp_path):
     source = f"""
-    import os, signal, sys, threading
+    import os, signal, threading, time
     from pathlib import Path
     from memproto.testing.processes import sandbox
     from memproto.testing.processes.commands import Load
@@ -319,15 +319,18 @@ def test_a_child_that_holds_the_interpreter_ends_with_the_process_that_asked_for
     load = Load(target="mine:Mine", env={{}}, **places)
     threading.Thread(target=one.ask, args=(load, 600.0), daemon=True).start()
     while not (root / "begun").exists():
-        pass
+        time.sleep(0.01)
     print(one._process.pid, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
     """
     words = [sys.executable, "-P", "-c", textwrap.dedent(source)]
-    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False, timeout=120)
     left = [psutil.Process(int(n)) for n in done.stdout.split() if psutil.pid_exists(int(n))]
     assert (done.returncode, len(done.stdout.split())) == (-signal.SIGKILL, 1)
-    assert not psutil.wait_procs(left, timeout=30)[1]
+    still_there = psutil.wait_procs(left, timeout=30)[1]
+    for one in still_there:
+        one.kill()
+    assert not still_there
 
 
 def test_a_copy_of_a_copy_that_was_disowned_is_found_by_its_places(child, tmp_path):
