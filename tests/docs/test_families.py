@@ -12,6 +12,8 @@ from tests.broken.marks import MUTANTS, load_all
 from tests.good.unusual import test_unusual
 from tests.kit_runs import ROOT
 
+pytestmark = pytest.mark.once
+
 RECORD = next((ROOT / decisions.FOLDER).glob("*-families-of-faults.md"))
 COLUMNS = 5
 
