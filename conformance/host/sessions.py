@@ -9,8 +9,8 @@ from typing import Any
 
 from memproto.deadlines import Deadlines
 from memproto.testing.clauses import NotApplicable, Untestable, Violation, check
-from memproto.testing.driver import SwitchKind
-from memproto.testing.evidence import Called, Misordered, Returned
+from memproto.testing.driver import SWITCHES, SwitchKind
+from memproto.testing.evidence import Called, Misordered, NotReported, Returned
 from memproto.testing.facts import Fact
 from memproto.testing.host.host import Host
 from memproto.testing.host.model import plain
@@ -500,6 +500,37 @@ def _assert_knows_nothing(
         if found := [text for text in texts if any(fact.stands_in(text) for fact in others)]:
             expected = f"in {place} of {where} nothing of the session before"
             run.violated(Returned(wanted=expected, value=show(found[0])), operation="turn")
+
+
+@check("MP-HOST-SESS-008")
+def a_provider_that_stays_in_its_session_is_reported(run: HostRun) -> None:
+    is_only = run.loaded.most == 1
+    kinds = [kind for kind in SWITCHES if kind != "rewind"]
+    told = 0
+    for kind in kinds:
+        staying = run.serving()
+        host = run.opened(*run.beside(run.serving("sessions")), staying, steps=("switch",))
+        if host.is_without(f"switch {kind}"):
+            continue
+        told += 1
+        for text in ("Book berth 7.", "Is it free?"):
+            _say(host, text)
+        if not run.wait_until(lambda p=staying: p.count(_TURN) == 2):  # type: ignore[misc]
+            raise Untestable("a turn was not recorded", depends_on("MP-HOST-TURN-007"))
+        before = len(host.reports.about(staying.name, is_only=is_only))
+        host.switch(kind, run.session_key())
+        _say(host, "Book berth 4.")
+        # A host that hands it nothing more has left it out, or opens another one.
+        if not run.wait_until(lambda p=staying: p.count(_TURN) > 2, 1.0):  # type: ignore[misc]
+            continue
+        if staying.count(_SWITCH) or staying.count("initialize") > 1:
+            continue
+        heard = functools.partial(host.reports.about, staying.name, is_only=is_only)
+        if not run.wait_until(lambda h=heard, n=before: len(h()) > n, 2.0):  # type: ignore[misc]
+            what = f"{staying.name}, which stays in its session at a switch of the kind `{kind}`"
+            run.violated(NotReported(about=what))
+    if not told:
+        raise NotApplicable("the framework has no kind of switch")
 
 
 @check("MP-HOST-DELEG-001")

@@ -522,9 +522,9 @@ def what_lies_outside_stays(run: Run) -> None:
 
 
 def _a_text_between_stays(run: Run) -> None:
-    """A session that is resumed lies around another one, in the order of time."""
+    """A session that is resumed lies around another one of nearly its id, in the order of time."""
     route, key = run.route, run.session_key()
-    mine, other = Tenant("", f"{key}-around"), Tenant("", f"{key}-between")
+    mine, other = Tenant("", f"{key}-around"), Tenant("", f"{key}-around\N{SHIP}")
     first, between, last = run.facts.several(3)
     for tenant, fact in ((mine, first), (other, between), (mine, last)):
         with tenant.opened(run) as subject:
@@ -539,7 +539,8 @@ def _a_text_between_stays(run: Run) -> None:
         run.violated(
             NotRecalled(
                 wanted=(
-                    "a text recalled after forget() of another session, which was resumed after it"
+                    f"a text of the session {other.session!r}, recalled after forget() of the"
+                    f" session {mine.session!r}, which was resumed after it"
                 ),
                 texts=(between.text,),
                 verb="does not come back any more",

@@ -131,6 +131,24 @@ class ASessionIsASpanOfTime(Private):
         return {"removed": removed, "pending": 0}
 
 
+@mutant(kills="MP-PRIV-006", says="which was resumed after it", report="E6")
+class IdsOfSessionsLoseTheirPictures(Private):
+    """A column holds no characters beyond the basic plane, and drops them."""
+
+    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
+        asked = _without_pictures(scope.get("session_id", ""))
+        known = {e["session"] for e in self._load() if "session_id" in scope}
+        same = [one for one in known if _without_pictures(one) == asked]
+        if not same:
+            return super().forget(scope)
+        answers = [Private.forget(self, {**scope, "session_id": one}) for one in same]
+        return {"removed": sum(answer["removed"] for answer in answers), "pending": 0}
+
+
+def _without_pictures(text: str) -> str:
+    return "".join(character for character in text if ord(character) < 0x10000)
+
+
 @mutant(kills="MP-PRIV-007", says="more than 0", report="G8")
 class ForgettingCountsNothing(Private):
     def forget(self, scope: dict[str, Any]) -> dict[str, Any]:

@@ -298,3 +298,29 @@ class EndsAtARewind(Agent):
         if kind == "rewind":
             self.end()
         super().switch(kind, new_session_id)
+
+
+@mutant(kills="MP-HOST-SESS-008", says="of the kind `new`", report="C6")
+class SwitchesWithoutAReport(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=print):
+        def hear(event):
+            if event.hook != "on_session_switch":
+                on_event(event)
+
+        super().__init__(deadlines=deadlines, on_event=hear)
+
+
+@mutant(kills="MP-HOST-SESS-008", says="of the kind `resume`", report="C6")
+class ReportsAStayInANewConversationOnly(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=print):
+        self.reset = False
+
+        def hear(event):
+            if event.hook != "on_session_switch" or self.reset:
+                on_event(event)
+
+        super().__init__(deadlines=deadlines, on_event=hear)
+
+    def on_session_switch(self, new_session_id, *, reset=False, **kwargs):
+        self.reset = reset
+        super().on_session_switch(new_session_id, reset=reset, **kwargs)
