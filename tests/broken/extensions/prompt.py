@@ -39,14 +39,19 @@ class TheBlockHoldsTheWholeStore(Telling):
 
 
 @mutant(kills="MP-PROMPT-004", says="which was stored below another one", report="E3")
-class TheBlockIsOfTheProcess(Telling):
-    _seen: ClassVar[dict[str, dict[str, str]]] = {}
+class TheBlockIsOfAllOpenHomes(Telling):
+    _open: ClassVar[list[Telling]] = []
 
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
         super().initialize(session_key, config)
-        self._seen.update((entry["text"], entry) for entry in self._entries)
-        own, self._entries = self._entries, list(self._seen.values())
+        self._open.append(self)
+        own, self._entries = self._entries, [e for one in self._open for e in one._entries]
         self._block, self._entries = self._snapshot(), own
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        if self in self._open:
+            self._open.remove(self)
 
 
 @mutant(kills="MP-PROMPT-005", says="they differ", report="F7")

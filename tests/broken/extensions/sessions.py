@@ -155,7 +155,12 @@ class TheExtractionMeetsTheNewSession(Switching):
                 Journal.on_turn_complete(self, text, "")
 
 
-@mutant(kills="MP-SESS-009", says="it is not recalled there", report="A4")
+@mutant(
+    kills="MP-SESS-009",
+    says="it is not recalled there",
+    report="A4",
+    also={"MP-SESS-007": "a text of the session that was switched to is in the one before"},
+)
 class WritesStayInTheOldSession(Switching):
     def _enter(self, session_key: str) -> None:
         first = self._path
