@@ -3,6 +3,7 @@ The catalogue and the chapters are sound; `tests/docs/test_generate.py` holds on
 """
 
 import ast
+import json
 import re
 import tomllib
 
@@ -43,6 +44,10 @@ def table(chapter: str, heading: str) -> list[list[str]]:
 
 def test_the_catalogue_validates_against_its_schema():
     assert errors_of("requirements", CATALOGUE) == []
+
+
+def test_the_catalogue_that_is_installed_is_that_of_the_checkout():
+    assert json.loads(spec.as_json()) == CATALOGUE
 
 
 def test_no_id_stands_twice_in_the_catalogue():
