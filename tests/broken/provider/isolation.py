@@ -66,7 +66,12 @@ class ForksItsWriter(Journal):
         os.wait()
 
 
-@mutant(kills="MP-ISO-004", says="closed client", report="C2")
+@mutant(
+    kills="MP-ISO-004",
+    says="closed client",
+    report="C2",
+    also={"MP-TURN-002": "an instance ends while another one records"},
+)
 class OneClientForAll(Journal):
     client: str | None = None
 
