@@ -1,10 +1,11 @@
 """
 The cost of a quick verdict of the builtin provider beside another release of the kit.
 
-    python benchmarks/verdict_cost.py PYTHON [ROUNDS]
+    python benchmarks/verdict_cost.py PYTHON [ROUNDS [WORD ...]]
 
 PYTHON is the interpreter of an environment into which the other release was installed from a wheel,
-with the same packages beside it as this one's. Both judge in turn. Counted is processor time, user
+with the same packages beside it as this one's. Both judge in turn. The words, such as
+--memproto-clause=MP-NAME-001, are for both commands. Counted is processor time, user
 and system, of every process of a run: the interpreter's own and those that it waited for, and apart
 from them all, those included that were killed with their group. Other work on the machine stretches
 processor time as well, though less than wall time, so only ratios of the same rounds say something.
@@ -27,6 +28,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 _ENDING_S = 0.3
 
 _WORDS = ["-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--memproto=builtin"]
+_WORDS += sys.argv[3:]
 
 
 def used_s(python: str, folder: str) -> tuple[float, float]:
