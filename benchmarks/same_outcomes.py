@@ -97,21 +97,22 @@ def broken(count: int) -> list[str]:
 
 
 def main(words: list[str]) -> int:
-    """Print a line for each target, and the ratios; 1 if an outcome differs."""
+    """Print a line for each target, and the ratios; 1 if an outcome differs or none was found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("targets", nargs="*")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--broken", type=int, default=0)
     parser.add_argument("--lanes", type=int, default=2)
     options = parser.parse_args(words)
-    walls, used, differing = [], [], 0
+    walls, used, differing, unjudged = [], [], 0, 0
     for target in (*options.targets, *broken(options.broken)):
         for _ in range(options.rounds):
             try:
                 alone, together = (judged(target, lanes) for lanes in (1, options.lanes))
             except KitUsageError as error:
                 print(f"{target}: {error}", flush=True)
-                continue
+                unjudged += 1
+                break
             walls.append(together.wall_s / alone.wall_s)
             used.append(together.used_s / alone.used_s)
             rows = [
@@ -132,7 +133,7 @@ def main(words: list[str]) -> int:
             f"{len(walls)} pairs, {differing} differ; wall {statistics.median(walls):.2f} times, "
             f"processor {statistics.median(used):.2f} times, at a load of {os.getloadavg()[0]:.1f}"
         )
-    return int(differing > 0)
+    return int(differing + unjudged > 0)
 
 
 if __name__ == "__main__":
