@@ -198,7 +198,12 @@ class AToolDoesNotEmptyTheCache(Tooled):
             self._cache.unlink(missing_ok=True)
 
 
-@mutant(kills="MP-DATA-005", says="which another process stored", report="D4")
+@mutant(
+    kills="MP-DATA-005",
+    says="which another process stored",
+    report="D4",
+    also={"MP-RECALL-007": "an answer is kept for an instance with another limit"},
+)
 class AnswersAreKeptForTheProcess(Journal):
     """Each write of this process empties them."""
 
