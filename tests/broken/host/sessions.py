@@ -187,7 +187,7 @@ class KeepsAnswersAcrossASwitch(Agent):
         return answer
 
 
-@mutant(kills="MP-HOST-DELEG-001", says="one delegation of each of 2", report="A3")
+@mutant(kills="MP-HOST-DELEG-001", says="one delegation of each of 3", report="A3")
 class TakesEqualTasksForOne(MemoryProviderRegistry):
     known = ()
 
