@@ -256,7 +256,7 @@ _ODD = ("100 % of {memory}", "{message}", "{}", "$name", "%s", "C:\\new\\1", "\\
 
 
 def _assert_is_no_template(run: HostRun, host: Host, told: list[str]) -> None:
-    """What was said, and what was recalled, are words for the model, and for nobody before it."""
+    """Said or recalled, words are for the model, and for no template before it."""
     kept, told[0] = told[0], f"The bill says: {', '.join(_ODD)}."
     before = f"It reads {', '.join(_ODD)}. "
     block = _block_sent(host, before=before)

@@ -240,7 +240,7 @@ def _nobody_answers(run: HostRun) -> None:
 
 
 def _nobody_answers_any_more(run: HostRun) -> None:
-    """What was recalled for the turn before is no context of one in which recall fails."""
+    """A text recalled for the turn before is no context of one in which recall fails."""
     for fails in (raising(lambda: OSError("no")), run.gate("The ferry leaves at six.")):
         said = iter(["The lamps are lit."])
         provider = run.probe(enrich_turn=lambda *args, s=said, f=fails: next(s, None) or f())

@@ -446,7 +446,7 @@ def _no_recall_before_the_last_of_them(run: HostRun) -> None:
 
 
 def _no_recall_before_a_rewind(run: HostRun) -> None:
-    """What is undone is known to the provider until it was told."""
+    """A provider knows of no rewind until it was told."""
     gate = run.gate()
     slow = run.serving("sessions", on_turn_complete=gate, enrich_turn=answering("Berth 7."))
     pace = Deadlines(enrich_s=0.3 * run.scale)

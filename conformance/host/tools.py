@@ -598,7 +598,7 @@ def the_prompt_does_not_promise_a_tool_that_is_not_offered(run: HostRun) -> None
 
 def _prompt(run: HostRun, name: str, block: str, denied: tuple[str, ...]) -> str:
     provider = Extended("harbour", ("tools", "prompt"), [tool(name)], **_block(block))
-    # What the model is offered of another memory is of no use for this one.
+    # An offer of the tools of another memory is of no use for this one.
     host = run.host(provider, *run.beside(Extended("pilots", ("tools",), [tool("find_pilot")])))
     host.needs("prompt", "tools")
     _needs_operator(run, host)

@@ -523,7 +523,7 @@ def a_write_that_was_refused_is_not_mirrored(run: HostRun) -> None:
     host.mirror("add", "memory", "The harbour opens at seven.")
     wanted = "The harbour opens at seven."
     run.wait_until(lambda: any(wanted in c.args for c in provider.named("on_memory_write")), 2.0)
-    host.close()  # What waited for room is not mirrored at the end either.
+    host.close()  # A write that waits for room is not mirrored at the end either.
     found = [call.args[2] for call in provider.named("on_memory_write")]
     if wanted not in found:
         raise Untestable("no write is mirrored at all", depends_on("MP-HOST-WRITE-001"))
