@@ -29,6 +29,9 @@ _QUESTION = "What do you know?"
 #: More than a careless bound on a request leaves, and less than a model takes.
 _LONG_CHARS = 40_000
 
+#: Pages that somebody pasted before a question.
+_PASTED = "The ferry leaves at six.\n" * 300
+
 #: Turns of a conversation in each of which something is recalled.
 _TURNS = 4
 
@@ -61,7 +64,13 @@ def _is_asked_with_the_message(run: HostRun, host: Host, provider: Probe, step: 
     messages = [f"What about {run.facts.name()}, number {number}?" for number in range(3)]
     # A question that comes again is a turn as any other: much may have been stored meanwhile. So
     # is one of a single word that asks for something; a mere yes is left to the host.
-    for message in (*messages, messages[0], f"{run.facts.name().split()[0]}?"):
+    # Nor is it of another script, or behind pages that somebody pasted.
+    more = (
+        f"{run.facts.name().split()[0]}?",
+        "\u6e2f\u306f\u4f55\u6642\u306b\u958b\u304d\u307e\u3059\u304b",
+        f"{_PASTED}{run.facts.name()}?",
+    )
+    for message in (*messages, messages[0], messages[0], *more):
         before = provider.count("enrich_turn")
         host.turn(message, step=step)
         queries = [call.args[0] for call in provider.named("enrich_turn")[before:]]
@@ -75,16 +84,18 @@ def _is_asked_with_the_message(run: HostRun, host: Host, provider: Probe, step: 
 @check("MP-HOST-RECALL-006")
 def the_model_is_sent_what_was_recalled(run: HostRun) -> None:
     run.needs_agent()
-    for step in ("turn", "stream"):
+    # A turn that is broken off, or whose answer is refused, begins as any other.
+    for step in ("turn", "stream", "interrupt", "reject"):
         provider, text, name = _remembering(run)
         host = run.opened(provider, steps=("turn",))
-        try:
-            host.needs(step)
-        except Untestable:
+        if not host.has(step):
             continue
-        for number in range(_TURNS):
+        questions = [f"{_QUESTION} ({number})" for number in range(_TURNS)]
+        # Somebody may ask about the block itself.
+        questions.append(f"Why is there {_OPEN} in my notes?")
+        for number, question in enumerate(questions):
             before = len(host.model.requests)
-            host.turn(f"{_QUESTION} ({number})", step=step)
+            host.turn(question, step=step)
             requests = host.model.requests[before:]
             if not requests:
                 run.violated(Called(wanted="a request to the model", times=0), operation=step)
@@ -218,11 +229,12 @@ def _assert_stays_one_block(run: HostRun) -> None:
     host = run.opened(run.probe(enrich_turn=lambda *args: told[0]), steps=("turn",))
     usual = _delimiters(_block_sent(host))
     # A page that the user pasted before the question moves the block nowhere else.
-    block = _block_sent(host, before="The ferry leaves at six.\n" * 300)
+    block = _block_sent(host, before=_PASTED)
     is_sent = any(_OPEN in plain(message.get("content")) for message in host.model.requests[-1])
     if is_sent and (not block.endswith(_CLOSE) or _delimiters(block) != usual):
         expected = "the block at the end of a long message as well"
         run.violated(Returned(wanted=expected, value=show(block)), operation="turn")
+    _assert_is_no_template(run, host, told)
     for text in (*_endings(run), f"{told[0]} {'The wind has turned. ' * (_LONG_CHARS // 21)}"):
         told[0] = text
         block = _block_sent(host)
@@ -237,6 +249,23 @@ def _assert_stays_one_block(run: HostRun) -> None:
             ),
             operation="turn",
         )
+
+
+#: Words that mean something to a template, a pattern or a format, and nothing to a reader.
+_ODD = ("100 % of {memory}", "{message}", "{}", "$name", "%s", "C:\\new\\1", "\\g<0>")
+
+
+def _assert_is_no_template(run: HostRun, host: Host, told: list[str]) -> None:
+    """Said or recalled, words are for the model, and for no template before it."""
+    kept, told[0] = told[0], f"The bill says: {', '.join(_ODD)}."
+    before = f"It reads {', '.join(_ODD)}. "
+    block = _block_sent(host, before=before)
+    told[0], recalled = kept, told[0]
+    sent = host.model.sent()
+    for wanted, where in ((recalled, block), (before.strip(), sent.partition(_OPEN)[0])):
+        if _OPEN in sent and wanted not in where:
+            expected = f"in the request {show(wanted)}, as it is"
+            run.violated(Returned(wanted=expected, value=show(sent)), operation="turn")
 
 
 def _endings(run: HostRun) -> Iterator[str]:
@@ -435,6 +464,19 @@ def the_rest_of_an_answer_is_shown(run: HostRun) -> None:
         _rest_is_shown(run, step)
 
 
+def _is_shown_in_another_session(run: HostRun, answer: str, step: str) -> None:
+    """One user breaks off an answer within a block, and another one gets an answer of its own."""
+    provider, _, _ = _remembering(run)
+    host, guest = run.opened(provider), run.host(run.probe())
+    host.model.answer = _broken_off
+    host.turn("What do you know?", step="interrupt")
+    guest.open(user_id=f"{run.config()['user_id']}-guest")
+    guest.model.answer = saying(answer)
+    if answer not in (shown := guest.turn("When does it leave?", step=step)):
+        tail = " to a user beside one who broke off an answer within a block"
+        run.violated(Returned(wanted=show(answer), value=show(shown), tail=tail), operation=step)
+
+
 def _rest_is_shown(run: HostRun, step: str) -> None:
     """A whole answer takes another way to the user than one that is shown in pieces."""
     provider, _, name = _remembering(run)
@@ -461,6 +503,8 @@ def _rest_is_shown(run: HostRun, step: str) -> None:
             run.violated(
                 Returned(wanted=show(plain_answer), value=show(shown), tail=tail), operation=step
             )
+    if host.has("interrupt"):
+        _is_shown_in_another_session(run, plain_answer, step)
     # A scrubber that waits for more has none to come, and gives back what it held.
     for answer in ("It holds if a <", "It begins with <memory", "It is a note, as in [System"):
         host.model.answer = saying(answer)

@@ -216,6 +216,7 @@ def without_context_the_message_stays_as_it_is(run: HostRun) -> None:
             host.turn("Hello.")
             _assert_sent_as_it_is(run, host)
     _nobody_answers(run)
+    _nobody_answers_any_more(run)
 
 
 def _nobody_answers(run: HostRun) -> None:
@@ -234,6 +235,26 @@ def _nobody_answers(run: HostRun) -> None:
             # It takes what is no text for one, or waits longer: the same.
             continue
         _assert_unchanged(run, "Hello.", recalled)
+        _assert_sent_as_it_is(run, host)
+    run.open_gates()
+
+
+def _nobody_answers_any_more(run: HostRun) -> None:
+    """A text recalled for the turn before is no context of one in which recall fails."""
+    for fails in (raising(lambda: OSError("no")), run.gate("The ferry leaves at six.")):
+        said = iter(["The lamps are lit."])
+        provider = run.probe(enrich_turn=lambda *args, s=said, f=fails: next(s, None) or f())
+        host = run.opened(provider, deadlines=Deadlines(enrich_s=0.3 * run.scale))
+        is_agent = run.loaded.is_driver and host.has("turn")
+        recalled: list[str] = []
+        # A host that does not end such a recall, or lets it raise, is for the rules on recall.
+        with contextlib.suppress(Violation):
+            for question in ("What do you know?", "And what else?"):
+                recalled = [] if is_agent else [str(t) for t in host.recall(question).values()]
+                if is_agent:
+                    host.turn(question)
+        if any("The lamps are lit." in text for text in recalled):
+            run.violated(Returned(wanted="no text of the turn before", value=show(recalled)))
         _assert_sent_as_it_is(run, host)
     run.open_gates()
 

@@ -405,6 +405,39 @@ def a_write_hook_that_raised_is_reported(run: HostRun) -> None:
         _each_is_reported(
             run, [(hook, make, Probe(name, **{hook: raising(make)})) for hook, make, name in cases]
         )
+    _each_of_an_extension_is_reported(run)
+
+
+def _each_of_an_extension_is_reported(run: HostRun) -> None:
+    """The same for what is delivered among the writes; each of a provider of its own."""
+    fails = raising(lambda: OSError("no space left"))
+    for hook, extension in _AMONG_THE_WRITES.items():
+        hooks: dict[str, Any] = {hook: fails}
+        provider = run.serving(extension, **hooks)
+        host = run.opened(provider)
+        acts: dict[str, tuple[str, Callable[[], Any]]] = {
+            "record": ("turn", lambda h=host: h.turn("Book berth 7.")),  # type: ignore[misc]
+            "on_delegation": (
+                "delegate",
+                lambda h=host: h.delegate("Find one.", "Berth 7.", run.session_key()),  # type: ignore[misc]
+            ),
+            "on_session_end": ("end", host.end),
+        }
+        step, act = acts[hook]
+        if not host.has(step):
+            continue
+        act()
+        # One that does not come is for the requirement on it.
+        if run.wait_until(lambda p=provider, h=hook: p.count(h) > 0, 2.0):  # type: ignore[misc]
+            _assert_reported(run, host, provider, f"{hook} of {provider.name}, which raised")
+
+
+#: Write hooks of extensions.
+_AMONG_THE_WRITES = {
+    "record": "record",
+    "on_delegation": "delegation",
+    "on_session_end": "sessions",
+}
 
 
 def _each_is_reported(
@@ -455,6 +488,7 @@ def nobody_is_shown_what_an_exception_says(run: HostRun) -> None:
         lambda: _caused(RuntimeError, said),
         # A named error may be shown, and not the one that it comes from.
         lambda: _caused(Unavailable, said),
+        lambda: _caused(Unavailable, said, "__context__"),
     )
     name = run.label().replace("-", "_")
     served = ("tools", "prompt", "compress_notes", "turns")
@@ -494,10 +528,10 @@ def _told_without(
         yield "prompt", "the prompt", host.prompt()
 
 
-def _caused(make: type[Exception], said: str) -> Exception:
-    """An error that another one led to, whose text says more."""
+def _caused(make: type[Exception], said: str, by: str = "__cause__") -> Exception:
+    """An error that another one led to, or that came while that was dealt with; it says more."""
     error = make("the backend is away")
-    error.__cause__ = OSError(said)
+    setattr(error, by, OSError(said))
     return error
 
 
@@ -570,6 +604,7 @@ def _with_more_to_report(run: HostRun, fact: Fact) -> Iterator[Host]:
             host.call_tool(name, {"text": fact.text})
     yield host
     yield _with_failing_extensions(run, fact)
+    yield _with_answers_of_a_wrong_type(run, fact)
     if run.takes("deadlines"):
         pace = Deadlines(enrich_s=0.3 * run.scale)
         host = run.opened(run.probe(enrich_turn=run.gate("Too late.")), deadlines=pace)
@@ -578,6 +613,28 @@ def _with_more_to_report(run: HostRun, fact: Fact) -> Iterator[Host]:
             host.ask(fact.text)
         yield host
         yield _with_writes_that_are_given_up(run, fact)
+
+
+def _with_answers_of_a_wrong_type(run: HostRun, fact: Fact) -> Host:
+    """A host whose provider answers with what it has stored, and not as it is to answer."""
+    name = run.label().replace("-", "_")
+    listed: Any = lambda *args: [fact.text]  # noqa: E731 - one answer of three hooks
+    hooks = dict.fromkeys(("enrich_turn", "system_prompt_block", "compress_notes"), listed)
+    hooks["handle_tool_call"] = lambda *args: fact.text
+    served = ("tools", "prompt", "compress_notes")
+    host = run.opened(run.serving(*served, schemas=[tool(name)], **hooks))
+    acts: tuple[tuple[str, Callable[[], Any]], ...] = (
+        ("recall", lambda: host.recall("What was noted?")),
+        ("call_tool", lambda: host.call_tool(name, {"text": "x"})),
+        ("prompt", host.prompt),
+        ("compress", lambda: host.compress([{"role": "user", "content": "Hello."}])),
+    )
+    for step, act in acts:
+        # An exception that the host raises here is for MP-HOST-RECALL-004 and the like.
+        with contextlib.suppress(Violation):
+            if host.has(step):
+                act()
+    return host
 
 
 #: Hooks of extensions that get words of the user.
@@ -634,10 +691,6 @@ def _with_writes_that_are_given_up(run: HostRun, fact: Fact) -> Host:
 
 # -- questions to all providers -------------------------------------------------------------------
 
-#: Deadlines one after the other would take longer than one deadline and the machine's slack. That
-#: of a session's start is longer.
-_HANGING, _HANGING_AT_THE_START = 16, 40
-
 #: Seconds of a bound that is waited for; a host with a longer one, which it keeps, is not asked.
 _SHORT_S = 6.0
 
@@ -689,29 +742,40 @@ _QUESTIONS = {
 def a_question_to_all_ends_at_its_deadline(run: HostRun) -> None:
     for hook, question in _QUESTIONS.items():
         _assert_ends(run, hook, question)
+    # A backup is made while no session runs as well.
+    _assert_ends(run, "backup_paths", _QUESTIONS["backup_paths"], is_open=False)
     run.needs_also(*dict.fromkeys(question.step for question in _QUESTIONS.values()))
 
 
-def _assert_ends(run: HostRun, hook: str, question: _Question) -> None:
-    """However many providers hang, one that answers is asked, and the host goes on."""
+#: Seconds that a host has to begin a session.
+_START_S = 7.0
+
+
+def _assert_ends(run: HostRun, hook: str, question: _Question, *, is_open: bool = True) -> None:
+    """However many providers hang or are late, one that answers is asked, and the host goes on."""
     served = (question.extension,) if question.extension else ()
     answers: dict[str, Any] = {hook: lambda *args: question.answer}
     good = run.serving(*served, **answers)
-    number = _HANGING_AT_THE_START if question.step == "tools" else _HANGING
-    number = number if run.loaded.most is None else 1
-    gates: list[dict[str, Any]] = [{hook: run.gate(question.answer)} for _ in range(number)]
-    hung = [run.serving(*served, **gate) for gate in gates]
     bound_s = 0.3 * run.scale
+    gates = [run.gate(question.answer)]
+    if run.loaded.most is None:
+        # Deadlines one after the other, or anew with each answer, take longer than one.
+        until_s = _START_S if question.step == "tools" else 0.0
+        gates += run.trickling(question.answer, bound_s, until_s)
+    acts: list[dict[str, Any]] = [{hook: gate} for gate in gates]
+    hung, number = [run.serving(*served, **act) for act in acts], len(acts)
     pace = Deadlines(ask_s=bound_s, compress_s=bound_s, privacy_s=bound_s)
     try:
         host = run.host(*hung, *run.beside(good), deadlines=pace)
         kept_s = getattr(host.deadlines, question.bound)
         if not host.has(question.step) or kept_s > _SHORT_S * run.scale:
             return
-        host.open()
+        if is_open:
+            host.open()
         question.ask(host)
     except HostLate:
-        wanted = f"an end at the deadline, while {number} providers hang in `{hook}`"
+        when = "" if is_open else ", before a session"
+        wanted = f"an end at the deadline, while {number} providers hang in `{hook}`{when}"
         evidence = Differs(wanted=wanted, seen="it had not returned")
         run.violated(evidence, operation=question.operation)
     finally:

@@ -26,6 +26,7 @@ _HOOKS = (
 
 #: Hooks of extensions, and what they answer.
 _ASKED: dict[str, Any] = {
+    "is_available": True,
     "get_tool_schemas": [tool("find_berth")],
     "handle_tool_call": "{}",
     "system_prompt_block": "",
@@ -63,19 +64,19 @@ def _needs_registry(run: HostRun) -> None:
 @check("MP-HOST-LOOP-001")
 def a_caller_on_a_loop_is_served_as_any_other(run: HostRun) -> None:
     _needs_registry(run)
-    provider = run.probe(enrich_turn=answering("Noted."))
+    act = answering("Noted.")
+    provider = run.serving(*_SERVED, schemas=[tool("find_berth")], enrich_turn=act)
     host = run.host(provider)
     host.on_a_loop()
+    if host.has("backup_paths"):
+        host.backup_paths()
     host.open()
     answers = host.recall("What was noted?")
     if answers != {provider.name: "Noted."}:
         run.violated(
             Returned(wanted="the answer that a caller without a loop gets", value=show(answers))
         )
-    host.record("One turn.")
-    host.write("The harbour opens at six.")
-    host.offer()
-    host.close()
+    _use(run, host)
     met = {call.hook for call in provider.calls}
     missing = [hook for hook in _HOOKS if hook not in met]
     if missing:
@@ -94,6 +95,7 @@ def the_loop_goes_on_while_a_provider_works(run: HostRun) -> None:
     host = run.host(provider)
     for hook in hooks.values():
         hook.turn = host.driver.loop.submit
+    host.open()
     _use(run, host)
     for look in _holders(looks):
         wanted = f"a loop that goes on while {look.hook} works"
@@ -161,7 +163,7 @@ class _Looking:
 
 
 def _use(run: HostRun, host: Host) -> None:
-    host.open()
+    """An open session with all that the host has steps for, and its end."""
     host.turn("What was noted?") if host.has("turn") else host.recall("What was noted?")
     host.record("One turn.")
     host.write("The harbour opens at six.")

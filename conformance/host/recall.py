@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 import functools
+import itertools
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -44,9 +45,19 @@ def recall_ends_at_its_deadline(run: HostRun) -> None:
             )
 
     run.at_some_pace(attempt)
+    if run.takes("deadlines") and run.loaded.most is None:
+        _no_answer_moves_the_deadline(run)
     if run.loaded.is_driver:
         for step in ("turn", "stream"):
             run.at_some_pace(functools.partial(_ends_in_a_turn, run, step))
+
+
+def _no_answer_moves_the_deadline(run: HostRun) -> None:
+    """Answers come one after the other: the deadline is that of the turn, and of none of them."""
+    budget_s = 0.3 * run.scale
+    slow = [run.probe(enrich_turn=gate) for gate in run.trickling("Noted.", budget_s)]
+    run.opened(*slow, deadlines=Deadlines(enrich_s=budget_s)).recall("What was noted?")
+    run.open_gates()
 
 
 def _ends_in_a_turn(run: HostRun, step: str, deadlines: Deadlines) -> None:
@@ -133,6 +144,8 @@ def a_stuck_provider_is_not_asked_again_until_it_returns(run: HostRun) -> None:
         )
     for make, times in _ENDINGS:
         _takes_part_after_an_error(run, make, times)
+    if run.takes("deadlines"):
+        _takes_part_after_a_late_error(run)
     _is_not_asked_again_behind_a_switch(run)
 
 
@@ -190,6 +203,33 @@ def _takes_part_after_an_error(run: HostRun, make: type[BaseException], times: i
                 hook="enrich_turn",
                 times=len(asked),
                 due=times + 1,
+                seen="it is not asked any more",
+            )
+        )
+
+
+def _takes_part_after_a_late_error(run: HostRun) -> None:
+    """The same for a call that was given up, and ended by an exception when nobody waited."""
+    gate, calls = run.gate(), itertools.count()
+
+    def act(*args: Any) -> str:
+        if next(calls) == 0:
+            gate()
+            raise OSError("the backend is away")
+        return "Noted."
+
+    slow = run.probe(enrich_turn=act)
+    pace = Deadlines(enrich_s=0.3 * run.scale)
+    host = run.opened(slow, *run.beside(run.probe()), deadlines=pace)
+    _turns_until_it_hangs(run, host, gate)
+    gate.open()
+    later: list[dict[str, Any]] = []
+    if not run.wait_until(lambda: _takes_part(host, slow, later)):
+        run.violated(
+            Called(
+                wanted="it takes part again once the call that was given up has raised",
+                hook="enrich_turn",
+                times=0,
                 seen="it is not asked any more",
             )
         )

@@ -39,7 +39,9 @@ def a_name_that_cannot_be_a_label_is_refused(run: HostRun) -> None:
 @check("MP-HOST-REG-002")
 def a_second_provider_of_one_name_is_refused(run: HostRun) -> None:
     good = run.probe(enrich_turn=answering("Noted."))
-    host = run.host(good)
+    # Another one may stand between the two.
+    between = run.beside(run.probe(enrich_turn=lambda *args: None))
+    host = run.host(good, *between)
     second = Probe(good.name, enrich_turn=answering("Not this one."))
     _assert_refuses(run, host, second, "a second provider of one name")
     _assert_only_works(run, host, good, [second])
@@ -49,18 +51,27 @@ def a_second_provider_of_one_name_is_refused(run: HostRun) -> None:
 def an_object_without_all_members_is_refused(run: HostRun) -> None:
     good = run.probe(enrich_turn=answering("Noted."))
     host = run.host()
-    partial = [_without(member, run.label()) for member in CORE_HOOKS]
+    partial = [_without(member, name=run.label()) for member in CORE_HOOKS]
     for member, provider in zip(CORE_HOOKS, partial, strict=True):
         _assert_refuses(run, host, provider, f"an object without `{member}`")
+    _assert_names_them(run, host, ("enrich_turn", "on_turn_complete"))
     host.register(good)
     _assert_only_works(run, host, good, [])
 
 
-def _without(member: str, name: str) -> object:
-    """A provider that lacks one member."""
+def _without(*missing: str, name: str) -> object:
+    """A provider that lacks these members."""
     inner = Probe(name)
-    members = {hook: getattr(inner, hook) for hook in CORE_HOOKS if hook != member}
+    members = {hook: getattr(inner, hook) for hook in CORE_HOOKS if hook not in missing}
     return type("Partial", (), members)()
+
+
+def _assert_names_them(run: HostRun, host: Host, missing: tuple[str, ...]) -> None:
+    """Its author mends all of them at once."""
+    error = host.refusal(_without(*missing, name=run.label()))
+    if unsaid := [member for member in missing if member not in str(error)]:
+        wanted = f"an error that names the missing members, {' and '.join(missing)}"
+        run.violated(Differs(wanted=wanted, seen=f"{unsaid[0]} is not named: {show(str(error))}"))
 
 
 def _assert_refuses(run: HostRun, host: Host, provider: Any, what: str) -> None:

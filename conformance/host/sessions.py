@@ -13,7 +13,7 @@ from memproto.testing.driver import SWITCHES, SwitchKind
 from memproto.testing.evidence import Called, Misordered, NotReported, Returned
 from memproto.testing.facts import Fact
 from memproto.testing.host.host import Host
-from memproto.testing.host.model import plain
+from memproto.testing.host.model import failing_model, plain
 from memproto.testing.host.probes import Extended, Probe, ReceivedCall, answering, tool
 from memproto.testing.host.run import HostRun
 from memproto.testing.host.words import ALMOST_EQUAL, PAGES, UNUSUAL
@@ -31,6 +31,9 @@ _WAYS: dict[str, tuple[tuple[str, ...], int]] = {
     "a new one begins, and the agent is left": (("new", "exit"), 2),
     "it ends, a new one begins, and the agent is left": (("end", "new", "exit"), 2),
     "it ends, another one is resumed, and the agent is left": (("end", "resume", "exit"), 2),
+    # A rewind stays in its session.
+    "a turn is undone, and the agent is left": (("rewind", "exit"), 1),
+    "it ends, a turn is undone, and the agent is left": (("end", "rewind", "exit"), 1),
 }
 
 #: Number of turns of a conversation that is longer than a few screens.
@@ -40,7 +43,10 @@ _SAID = 12
 _BURST = 300
 
 #: Step of a driver that makes one of those, if it has another name.
-_STEP_OF = {"new": "switch", "resume": "switch"}
+_STEP_OF = {"new": "switch", "resume": "switch", "rewind": "switch", "fails": "turn"}
+
+#: Those of them behind which a turn comes in the session that was switched to.
+_GOES_ON = ("new", "resume", "rewind")
 
 
 @check("MP-HOST-SESS-001")
@@ -49,12 +55,13 @@ def each_session_ends_once(run: HostRun) -> None:
     for way, (steps, wanted) in _WAYS.items():
         first = run.serving("sessions")
         providers = [first, *run.beside(run.serving("sessions"))]
-        host = run.opened(*providers)
+        host, key = run.host(*providers), run.session_key()
         if not all(host.has(_STEP_OF.get(step, step)) for step in steps):
             continue
         if any(host.is_without(f"switch {step}") for step in steps):
             continue
-        _go(run, host, steps)
+        host.open(key)
+        _go(run, host, key, steps)
         for provider in providers:
             run.wait_until(lambda p=provider, n=wanted: p.count(_END) >= n, 2.0)  # type: ignore[misc]
             if provider.count(_END) != wanted:
@@ -69,14 +76,33 @@ def each_session_ends_once(run: HostRun) -> None:
                         seen=observed,
                     )
                 )
+    _a_session_that_comes_again_ends_again(run)
 
 
-def _go(run: HostRun, host: Host, steps: tuple[str, ...]) -> None:
+def _a_session_that_comes_again_ends_again(run: HostRun) -> None:
+    """A session that was left and is opened once more, under its key, ends once more."""
+    key = run.session_key()
+    for _ in range(2):
+        provider = run.serving("sessions")
+        host = run.host(provider)
+        host.open(key)
+        _go(run, host, key, ("exit",) if run.loaded.is_driver else ("end", "exit"))
+        run.wait_until(lambda p=provider: p.count(_END) > 0, 2.0)  # type: ignore[misc]
+        if (times := provider.count(_END)) != 1:
+            wanted = "one end of a session each time that it is opened under its key"
+            run.violated(Called(wanted=wanted, hook=_END, times=times, due=1))
+
+
+def _go(run: HostRun, host: Host, key: str, steps: tuple[str, ...]) -> None:
     """A turn in each session, and what ends it."""
     _say(host, "Book berth 7.")
     for step in steps:
-        _leave(run, host, step)
-        if step in _STEP_OF:
+        if step == "rewind":
+            host.switch("rewind", key)
+        else:
+            _leave(run, host, step)
+        # Behind an end it may be that the host begins another session by a turn.
+        if step in _GOES_ON and not (step == "rewind" and "end" in steps):
             _say(host, "Book berth 4.")
 
 
@@ -88,7 +114,9 @@ def _say(host: Host, text: str) -> None:
 def a_session_ends_with_its_messages(run: HostRun) -> None:
     has = run.opened(run.probe(), steps=("end", "turn")).has
     # A registry that is left by itself has no messages to end with.
-    ways: list[tuple[str, ...]] = [("exit",), ("new",), ("interrupt", "exit")]
+    ways: list[tuple[str, ...]] = [("exit",), ("new",)]
+    # A turn that comes to nothing takes no other one with it.
+    ways += [("interrupt", "exit"), ("reject", "exit"), ("fails", "exit")]
     for steps in [("end",), *(ways if run.loaded.is_driver else [])]:
         if not all(has(_STEP_OF.get(step, step)) for step in steps):
             continue
@@ -96,6 +124,8 @@ def a_session_ends_with_its_messages(run: HostRun) -> None:
         host = run.opened(provider)
         texts = [f"Book berth {number} for {run.facts.name()}." for number in range(_SAID)]
         texts.append(f"Read this. {PAGES}{run.facts.name()}.")
+        # The same words come twice, and were said twice.
+        texts += [f"Once more for {run.facts.name()}."] * 2
         for text in texts:
             host.turn(text)
         for step in steps:
@@ -125,8 +155,12 @@ def _what_is_said_behind_a_rewind_is_in_the_end(run: HostRun) -> None:
 
 
 def _leave(run: HostRun, host: Host, way: str) -> None:
-    if way == "interrupt":
-        host.turn("Book all of them.", step="interrupt")
+    if way in ("interrupt", "reject"):
+        host.turn("Book all of them.", step=way)
+    elif way == "fails":
+        host.model.answer = failing_model
+        with contextlib.suppress(Untestable):  # One that goes on trying, which is its own affair.
+            host.try_turn("Book all of them.")
     elif way == "new":
         host.switch("new", run.session_key())
     elif way == "resume":
@@ -143,7 +177,8 @@ def _assert_holds(run: HostRun, provider: Extended, texts: list[str], way: str) 
     messages = provider.named(_END)[0].args[0]
     _assert_shaped(run, messages, way)
     said = [plain(message.get("content")) for message in messages if message.get("role") == "user"]
-    missing = [text for text in texts if not any(text in words for words in said)]
+    whole = "\n".join(said)
+    missing = [text for text in texts if whole.count(text) < texts.count(text)]
     if missing:
         run.violated(
             Returned(wanted=f"an end by `{way}` with {show(missing[0])}", value=show(messages))
@@ -186,8 +221,27 @@ def ends_and_switches_keep_their_place_among_the_writes(run: HostRun) -> None:
         wanted = f"{_SAID} times {_TURN}, then {_END}, {_SWITCH}, {_TURN}"
         run.violated(Misordered(wanted=wanted, calls=order, due=due))
     _a_switch_finds_room(run)
+    _a_rewind_waits_as_any_other(run)
     if run.loaded.is_driver and host.has("turn"):
         _turns_stay_in_their_session(run)
+
+
+def _a_rewind_waits_as_any_other(run: HostRun) -> None:
+    """It leaves no session, and is told behind the turns that it undoes."""
+    gate = run.gate()
+    provider = run.serving("sessions", on_turn_complete=gate)
+    host, key = run.host(provider), run.session_key()
+    if host.is_without("switch rewind"):
+        return
+    host.open(key)
+    _say(host, "Book berth 7.")
+    host.switch("rewind", key)
+    if gate.entered.wait(5.0 * run.scale) and not run.stays_silent(
+        lambda: provider.count(_SWITCH) > 0
+    ):
+        wanted = "no rewind beside the turn before"
+        run.violated(Misordered(wanted=wanted, seen="there was one"))
+    gate.open()
 
 
 def _a_switch_finds_room(run: HostRun) -> None:
@@ -232,6 +286,21 @@ def the_user_waits_for_no_end_and_no_switch(run: HostRun) -> None:
     host.switch("new", run.session_key())
     if not gate.entered.wait(5.0 * run.scale):
         raise Untestable("no session is ended", depends_on("MP-HOST-SESS-001"))
+    for kind in SWITCHES:
+        _is_not_waited_for(run, kind)
+
+
+def _is_not_waited_for(run: HostRun, kind: SwitchKind) -> None:
+    """A switch of any kind behind a turn that hangs: nobody waits until it comes to that."""
+    provider = run.serving("sessions", on_turn_complete=run.gate())
+    host, key = run.host(provider), run.session_key()
+    if host.is_without(f"switch {kind}"):
+        return
+    host.open(key)
+    _say(host, "Book berth 7.")
+    run.wait_until(lambda: provider.count(_TURN) > 0, 2.0)
+    host.switch(kind, key if kind == "rewind" else run.session_key())
+    run.open_gates()
 
 
 # -- switches -------------------------------------------------------------------------------------
@@ -342,14 +411,7 @@ def no_recall_between_a_switch_and_its_delivery(run: HostRun) -> None:
     host.switch("resume", run.session_key())
     if slow.count(_SWITCH):
         return  # it was delivered at once, which is for MP-HOST-SESS-003
-    before = slow.count("enrich_turn")
-    answers = host.recall("Which berth?")
-    if slow.count("enrich_turn") != before or slow.name in answers:
-        run.violated(
-            Returned(
-                wanted="no recall of a provider that has not switched yet", value=show(answers)
-            )
-        )
+    _assert_is_not_asked(run, host, slow)
     gate.open()
     numbers = itertools.count()  # A question that was asked before might be answered from a cache.
     if not run.wait_until(lambda: slow.name in host.recall(f"And now, {next(numbers)}?"), 5.0):
@@ -359,6 +421,55 @@ def no_recall_between_a_switch_and_its_delivery(run: HostRun) -> None:
                 hook="enrich_turn",
                 times=0,
                 seen="it is not asked any more",
+            )
+        )
+    _no_recall_before_the_last_of_them(run)
+    _no_recall_before_a_rewind(run)
+
+
+def _no_recall_before_the_last_of_them(run: HostRun) -> None:
+    """Two switches wait, with a turn between: the first one is not where the user is."""
+    gates = [run.gate(), run.gate()]
+    turns = iter(gates)
+    act = answering("Berth 7.")
+    slow = run.serving("sessions", on_turn_complete=lambda *_: next(turns)(), enrich_turn=act)
+    pace = Deadlines(enrich_s=0.3 * run.scale)
+    host = run.opened(slow, *run.beside(run.probe()), deadlines=pace)
+    for _ in gates:
+        host.record("Book berth 7.")
+        host.switch("resume", run.session_key())
+    gates[0].open()
+    # The first one is delivered, and the turn behind it hangs.
+    if gates[1].entered.wait(5.0 * run.scale) and slow.count(_SWITCH) == 1:
+        _assert_is_not_asked(run, host, slow)
+    gates[1].open()
+
+
+def _no_recall_before_a_rewind(run: HostRun) -> None:
+    """A provider knows of no rewind until it was told."""
+    gate = run.gate()
+    slow = run.serving("sessions", on_turn_complete=gate, enrich_turn=answering("Berth 7."))
+    pace = Deadlines(enrich_s=0.3 * run.scale)
+    host, key = run.host(slow, *run.beside(run.probe()), deadlines=pace), run.session_key()
+    if host.is_without("switch rewind"):
+        return
+    host.open(key)
+    _say(host, "Book berth 7.")
+    if not gate.entered.wait(5.0 * run.scale):
+        return
+    host.switch("rewind", key)
+    if not slow.count(_SWITCH):
+        _assert_is_not_asked(run, host, slow)
+    gate.open()
+
+
+def _assert_is_not_asked(run: HostRun, host: Host, slow: Probe) -> None:
+    before = slow.count("enrich_turn")
+    answers = host.recall("Which berth?")
+    if slow.count("enrich_turn") != before or slow.name in answers:
+        run.violated(
+            Returned(
+                wanted="no recall of a provider that has not switched yet", value=show(answers)
             )
         )
 
@@ -391,10 +502,13 @@ def a_session_begins_with_nothing_of_another(run: HostRun) -> None:
             # It goes on with what was said in it, and with nothing of the one that was left.
             _assert_knows_nothing(run, (elsewhere,), asked.query, (host, first), "a resumed one")
     host.close()
-    other = run.probe(enrich_turn=answering("The lamps are lit."))
-    guest = run.host(other)
-    guest.open(user_id=f"{run.config()['user_id']}-guest")
-    knows_nothing((guest, other), "a session of another user")
+    user = str(run.config()["user_id"])
+    for name, where in ((user, "another session"), (f"{user}-guest", "a session of another user")):
+        other = run.probe(enrich_turn=answering("The lamps are lit."))
+        guest = run.host(other)
+        guest.open(user_id=name)
+        knows_nothing((guest, other), where)
+        guest.close()
     _other_texts_are_of_one_session(run)
     _two_sessions_at_a_time_are_apart(run)
 
@@ -410,7 +524,8 @@ def _two_sessions_at_a_time_are_apart(run: HostRun) -> None:
         sessions.append((host, provider))
         if host.has("tools") and host.has("call_tool"):
             host.tools()
-    for _ in range(2):
+    # One behind the other, as fast as they come: what is on its way belongs to its own session.
+    for _ in range(_SAID):
         for (host, _), fact in zip(sessions, facts, strict=True):
             host.turn(fact.text)
     for (host, _), fact in zip(sessions, facts, strict=True):
@@ -517,18 +632,20 @@ def a_provider_that_stays_in_its_session_is_reported(run: HostRun) -> None:
             _say(host, text)
         if not run.wait_until(lambda p=staying: p.count(_TURN) == 2):  # type: ignore[misc]
             raise Untestable("a turn was not recorded", depends_on("MP-HOST-TURN-007"))
-        before = len(host.reports.about(staying.name, is_only=is_only))
-        host.switch(kind, run.session_key())
-        _say(host, "Book berth 4.")
-        # A host that hands it nothing more has left it out, or opens another one.
-        if not run.wait_until(lambda p=staying: p.count(_TURN) > 2, 1.0):  # type: ignore[misc]
-            continue
-        if staying.count(_SWITCH) or staying.count("initialize") > 1:
-            continue
-        heard = functools.partial(host.reports.about, staying.name, is_only=is_only)
-        if not run.wait_until(lambda h=heard, n=before: len(h()) > n, 2.0):  # type: ignore[misc]
-            what = f"{staying.name}, which stays in its session at a switch of the kind `{kind}`"
-            run.violated(NotReported(about=what))
+        # The second one leads away from it as well.
+        for number in range(2):
+            before = len(host.reports.about(staying.name, is_only=is_only))
+            host.switch(kind, run.session_key())
+            _say(host, "Book berth 4.")
+            # A host that hands it nothing more has left it out, or opens another one.
+            if not run.wait_until(lambda p=staying, n=number: p.count(_TURN) > 2 + n, 1.0):  # type: ignore[misc]
+                break
+            if staying.count(_SWITCH) or staying.count("initialize") > 1:
+                break
+            heard = functools.partial(host.reports.about, staying.name, is_only=is_only)
+            if not run.wait_until(lambda h=heard, n=before: len(h()) > n, 2.0):  # type: ignore[misc]
+                what = f"{staying.name}, which stays in its session at a switch of the kind"
+                run.violated(NotReported(about=f"{what} `{kind}`"))
     if not told:
         raise NotApplicable("the framework has no kind of switch")
 
@@ -541,6 +658,8 @@ def a_delegation_is_told_once(run: HostRun) -> None:
     # Two subagents may have the same task, and each has its own session and its own answer.
     found = ("Berth 7 is free.", f"Berth 4. {UNUSUAL} {PAGES}Done.")
     done = [("Find a berth.", result, run.session_key()) for result in found]
+    # And one of them may be asked again, in its session.
+    done.append(("And one for tomorrow.", "Berth 9 is free.", done[0][2]))
     for task in done:
         host.delegate(*task)
     run.wait_until(lambda: all(p.count("on_delegation") >= len(done) for p in providers), 2.0)

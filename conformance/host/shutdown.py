@@ -16,11 +16,15 @@ from memproto.testing.evidence import Called, Differs, Misordered, NotReported
 from memproto.testing.host.host import Host, HostLate, undecided_if_late
 from memproto.testing.host.probes import Gate, Probe, answering, raising
 from memproto.testing.host.run import HostRun
+from memproto.testing.instruments.walltime import wall_clock
 from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
 
 _WRITES = ("on_turn_complete", "on_memory_write")
 _COUNT = 20
+
+#: Number of turns that come at once, none of which takes any time.
+_BURST = 300
 
 #: Number of turns that are given up at an end, and a whole number in a report.
 _LEFT = 5
@@ -87,8 +91,26 @@ def queued_writes_are_delivered_before_shutdown(run: HostRun) -> None:
     if any(beside):
         wanted = "shutdown once the last write has returned"
         run.violated(Misordered(wanted=wanted, seen="it came while that write ran"))
+    _what_is_on_its_way_is_delivered(run)
     if run.takes("deadlines"):
         _what_is_given_up_is_counted(run)
+
+
+def _what_is_on_its_way_is_delivered(run: HostRun) -> None:
+    """The user leaves behind a burst of turns, of which some may not be in the queue yet."""
+    provider = run.probe()
+    host = run.opened(provider)
+    for number in range(_BURST):
+        host.record(f"Turn {number}.")
+    before = len(host.reports.about(provider.name))
+    host.close()
+    hooks = [call.hook for call in provider.named("on_turn_complete", "shutdown")]
+    delivered = hooks.index("shutdown") if "shutdown" in hooks else len(hooks)
+    # A host may have a bound for its queue, and reports what is beyond it.
+    if delivered < _BURST and len(host.reports.about(provider.name)) == before:
+        wanted = f"a burst of {_BURST} turns before shutdown"
+        seen = f"{delivered} came before it"
+        run.violated(Called(wanted=wanted, hook="writes", times=delivered, due=_BURST, seen=seen))
 
 
 def _what_is_given_up_is_counted(run: HostRun) -> None:
@@ -179,6 +201,8 @@ def shutdown_returns_while_a_provider_hangs(run: HostRun) -> None:
             run.probe(enrich_turn=run.gate()),
             run.probe(on_compress=run.gate() if run.takes("deadlines") else _nothing),
         ]
+        # A preparation of a recall is waited for by nobody.
+        hung.append(run.serving("prewarm", queue_prefetch=run.gate()))
         if run.loaded.most is None:
             hung += [run.probe(shutdown=run.gate()) for _ in range(_HANGING)]
         for group in run.groups(hung):
@@ -197,7 +221,25 @@ def shutdown_returns_while_a_provider_hangs(run: HostRun) -> None:
                 )
 
     run.at_some_pace(attempt)
+    if run.takes("deadlines"):
+        _ends_while_the_clock_stands_still(run)
     run.needs_also("compress")
+
+
+def _ends_while_the_clock_stands_still(run: HostRun) -> None:
+    """A time server may hold the wall clock: the budget of an exit goes by another one."""
+    hung = run.probe(on_turn_complete=run.gate(), shutdown=run.gate())
+    host = run.opened(hung, deadlines=Deadlines(shutdown_s=0.3 * run.scale))
+    host.record("One turn.")
+    run.wait_until(lambda: hung.count("on_turn_complete") > 0, 2.0)
+    with wall_clock():
+        try:
+            host.close()
+        except HostLate:
+            wanted = "an exit that ends within its budget while the clock stands still"
+            run.violated(Differs(wanted=wanted, seen="it had not returned"))
+        finally:
+            run.open_gates()
 
 
 def _assert_ends(run: HostRun, providers: list[Probe], deadlines: Deadlines) -> None:
@@ -220,6 +262,12 @@ def _compress(host: Host) -> None:
 
 @check("MP-HOST-SHUT-004")
 def writes_that_were_given_up_are_reported(run: HostRun) -> None:
+    # One that is in hand is given up as those that wait behind it.
+    for number in (_LEFT, 1):
+        _is_reported_as_given_up(run, number)
+
+
+def _is_reported_as_given_up(run: HostRun, count: int) -> None:
     gate = run.gate()
     hung = [run.probe(on_turn_complete=gate), *run.beside(run.probe(on_turn_complete=gate))]
     host = run.opened(
@@ -228,7 +276,7 @@ def writes_that_were_given_up_are_reported(run: HostRun) -> None:
         *hung[:1],
         deadlines=Deadlines(shutdown_s=0.5 * run.scale),
     )
-    for number in range(_LEFT):
+    for number in range(count):
         host.record(f"Turn {number}.")
     if not run.wait_until(lambda: all(one.count("on_turn_complete") for one in hung)):
         raise Untestable("no turn is recorded at all")
@@ -236,7 +284,7 @@ def writes_that_were_given_up_are_reported(run: HostRun) -> None:
     before = {one.name: len(reported(one.name)) for one in hung}
     host.close()
     for one in hung:
-        if one.count("on_turn_complete") == _LEFT:
+        if one.count("on_turn_complete") == count > 1:
             continue
         if not run.wait_until(lambda p=one: len(reported(p.name)) > before[p.name]):  # type: ignore[misc]
             run.violated(

@@ -63,18 +63,27 @@ def the_config_holds_what_is_promised(run: HostRun) -> None:
     _assert_is_its_own(run)
 
 
+#: Values of an agent that say something, though they count as false.
+_SAYING_NO: dict[str, Any] = {"remembers_tools": False, "most_retries": 0}
+
+
 def _assert_is_its_own(run: HostRun) -> None:
     """The agent's own values, and what is in them, are no other party's to change."""
     given = {"tags": ["harbour"], "model": {"names": ["tide"]}}
     for other in run.beside(run.probe()):
         handed = copy.deepcopy(given)
         host = run.host(run.probe(initialize=_empty), other)
-        host.open(options=handed)
+        host.open(options=handed, **_SAYING_NO)
         host.begin(other)
-        got = _config(run, other).get("options", given)  # A host may hand on no key of its agent's.
+        config = _config(run, other)
+        got = config.get("options", given)  # A host may hand on no key of its agent's.
         if got != given or handed != given:
             wanted = f"`options` {show(given)}, where another provider empties its own"
             run.violated(Returned(wanted=wanted, value=show(got if got != given else handed)))
+        for key, value in _SAYING_NO.items() if "options" in config else ():
+            if config.get(key, "no such key") != value:
+                wanted = f"`{key}` {value!r}, as the agent has it"
+                run.violated(Returned(wanted=wanted, value=show(config.get(key))))
 
 
 def _assert_is_whole(run: HostRun, config: dict[str, Any], where: str = "") -> None:
@@ -126,7 +135,7 @@ def _assert_are_kept(run: HostRun) -> None:
 
 #: Share of a deadline after which a provider answers that goes by it, and of that of the exit, a
 #: part of which a host may keep back.
-_SHARE, _SHARE_OF_EXIT = 0.6, 0.4
+_SHARE, _SHARE_OF_EXIT = 0.8, 0.4
 
 
 class _GoingBy:
@@ -174,6 +183,24 @@ def _assert_are_waited_for(run: HostRun, deadlines: Deadlines) -> None:
     host.close()
     if provider.count("on_turn_complete") and not store.has_answered.is_set():
         _is_not_waited_for(run, store, "a write at the exit of a provider")
+    for slow in (0, 2):
+        _assert_each_end_is_waited_for(run, deadlines, slow)
+
+
+def _assert_each_end_is_waited_for(run: HostRun, deadlines: Deadlines, slow: int) -> None:
+    """One of several providers saves at the exit what it holds, in its time."""
+    ends = [_GoingBy("shutdown_s", _SHARE_OF_EXIT if n == slow else 0.0) for n in range(3)]
+
+    def learning(end: _GoingBy) -> Callable[[str, dict[str, Any]], None]:
+        return lambda session_key, config: vars(end).update(config=config)
+
+    providers = [run.probe(initialize=learning(end), shutdown=end) for end in ends]
+    host = run.opened(*run.beside(*providers[:2]), providers[2], deadlines=deadlines)
+    host.record("One turn.")
+    host.close()
+    for provider, end in zip(providers, ends, strict=True):
+        if provider.count("shutdown") and not end.has_answered.is_set():
+            _is_not_waited_for(run, end, "the shutdown of a provider")
 
 
 def _assert_is_waited_for_in_a_turn(run: HostRun, deadlines: Deadlines) -> None:
@@ -223,6 +250,8 @@ def the_config_says_whose_session_it_is(run: HostRun) -> None:
         {"user_id": "cli:ben", "platform": "cli", "agent_identity": "work"},
         {"user_id": "cli:ben", "platform": "cli", "agent_context": "cron"},
         {"user_id": "telegram:ines", "platform": "telegram", "agent_context": "subagent"},
+        # As names are in other networks, and as people call a profile.
+        {"user_id": "@ines:example.org", "platform": "cli", "agent_identity": "Work / Zo\u00eb"},
     )
     for given in sessions:
         # The first to be opened changes all that it is handed; the next one is not to see that.
@@ -370,6 +399,52 @@ def no_write_hook_is_called_in_other_contexts(run: HostRun) -> None:
                     seen=f"{met[0]} was called",
                 )
             )
+    _tools_are_called_in_a_job(run)
+    _two_contexts_side_by_side(run)
+
+
+def _tools_are_called_in_a_job(run: HostRun) -> None:
+    """A call of a tool is no write hook: what works in a conversation does so in a job."""
+    for context in ("primary", "cron"):
+        name = run.label().replace("-", "_")
+        provider = run.serving("tools", schemas=[tool(name)])
+        host = run.host(provider)
+        host.open(agent_context=context)
+        host.begin(provider)
+        if not host.has("tools") or not host.has("call_tool") or not provider.count("initialize"):
+            return
+        is_offered = name in [schema.get("name") for schema in host.tools()]
+        host.call_tool(name, {"text": "x"})
+        if is_offered and provider.count("handle_tool_call"):
+            continue
+        if context == "primary":
+            return  # A tool that is never offered is for MP-HOST-TOOL-001.
+        wanted = f"a call of a tool that is offered in the context {context!r}"
+        run.violated(Called(wanted=wanted, hook="handle_tool_call", times=0))
+
+
+def _two_contexts_side_by_side(run: HostRun) -> None:
+    """A job runs beside a conversation: either is what it was opened as, and not what came last."""
+    for contexts in (("primary", "cron"), ("cron", "primary")):
+        sessions = {}
+        for context in contexts:
+            provider = run.probe()
+            host = run.host(provider)
+            host.open(agent_context=context)
+            host.begin(provider)
+            sessions[context] = host, provider
+        for host, provider in sessions.values():
+            if provider.count("initialize"):
+                host.record("Take berth 7.")
+        (_, talk), (job, worker) = sessions["primary"], sessions["cron"]
+        if not run.wait_until(lambda p=talk: p.count("on_turn_complete") > 0, 2.0):  # type: ignore[misc]
+            wanted = "a turn that is recorded in a conversation beside a job"
+            run.violated(Called(wanted=wanted, hook="on_turn_complete", times=0))
+        job.close()
+        if worker.count(*_WRITES) and "cron" not in _contexts(worker):
+            wanted = "no write hook in a job beside a conversation"
+            times = worker.count(*_WRITES)
+            run.violated(Called(wanted=wanted, hook="on_turn_complete", times=times, due=0))
 
 
 #: A turn with all that is known of it.
@@ -508,13 +583,18 @@ def a_provider_whose_initialize_raised_is_left_out_and_reported(run: HostRun) ->
 
 def _goes_on_without_any(run: HostRun) -> None:
     """The one provider that there is has failed: a turn is a turn without a memory."""
-    host = run.opened(run.probe(initialize=raising(lambda: OSError("no database"))))
+    failed = run.probe(initialize=raising(lambda: OSError("no database")))
+    host = run.opened(failed)
     if run.loaded.is_driver and host.has("turn"):
         host.turn("Which berth is free?")
     else:
         host.recall("Which berth is free?")
         host.record("Book berth 7.")
     host.close()
+    # Half of it may have started.
+    if failed.count("initialize") and (times := failed.count("shutdown")) != 1:
+        wanted = "one shutdown of a provider whose initialize raised, the only one"
+        run.violated(Called(wanted=wanted, hook="shutdown", times=times, due=1))
 
 
 @check("MP-HOST-CAP-001")
@@ -548,7 +628,27 @@ def capabilities_are_asked_for_once(run: HostRun) -> None:
                 )
             )
     _assert_is_a_copy(run)
+    _is_asked_once_whatever_else_is(run)
     run.needs_also("compress")
+
+
+def _is_asked_once_whatever_else_is(run: HostRun) -> None:
+    """A backup before the session, and all that a session may hold."""
+    provider = _serving_all(run)
+    host = run.host(provider)
+    if host.has("backup_paths"):
+        host.backup_paths()
+    host.open()
+    host.begin(provider)
+    # The calls themselves are for the requirements on them.
+    with contextlib.suppress(Violation, Untestable):
+        _lead_through(run, host)
+    host.close()
+    order = [call.hook for call in provider.named("initialize", "capabilities")]
+    # A host may open it again where the session changes.
+    if order != ["initialize", "capabilities"] * (len(order) // 2):
+        wanted = "capabilities once, after initialize, whatever else is asked"
+        run.violated(Misordered(wanted=wanted, calls=tuple(order), seen=" before ".join(order)))
 
 
 def _assert_is_a_copy(run: HostRun) -> None:
@@ -628,8 +728,8 @@ def _assert_reported(run: HostRun, host: Host, provider: Probe, what: str) -> No
 @check("MP-HOST-BACKUP-001")
 def a_backup_takes_the_paths_of_every_provider(run: HostRun) -> None:
     for is_open in (False, True):
-        paths = [_place(run.label()) for _ in range(2)]
-        providers = [run.serving("backup", backup_paths=_giving([path])) for path in paths]
+        places = [[_place(run.label()) for _ in range(2)] for _ in range(2)]
+        providers = [run.serving("backup", backup_paths=_giving(own)) for own in places]
         failing = run.serving("backup", backup_paths=raising(lambda: OSError("unreadable")))
         taken = run.beside(failing, providers[1])
         host = run.host(providers[0], *taken)
@@ -637,7 +737,7 @@ def a_backup_takes_the_paths_of_every_provider(run: HostRun) -> None:
         if is_open:
             host.open()
         found = host.backup_paths()
-        asked = paths if taken else paths[:1]
+        asked = [path for own in (places if taken else places[:1]) for path in own]
         missing = [path for path in asked if path not in map(str, found)]
         if missing:
             when = "in a session" if is_open else "before a session"

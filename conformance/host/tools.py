@@ -276,6 +276,11 @@ def a_forbidden_tool_is_neither_offered_nor_called(run: HostRun) -> None:
     if host.has("switch") and not host.is_without("switch resume"):
         host.switch("resume", run.session_key())
         _assert_forbidden(run, host, provider, forbidden)
+    # The rules of a session that begins beside it are not those of this one.
+    beside = run.host(run.serving("tools", schemas=[tool(forbidden)]))
+    beside.open()
+    beside.tools()
+    _assert_forbidden(run, host, provider, forbidden)
 
 
 def _assert_forbidden(run: HostRun, host: Host, provider: Extended, forbidden: str) -> None:
@@ -500,6 +505,9 @@ def _it_is_that_of_the_session(run: HostRun) -> None:
         run.violated(Returned(wanted=wanted, value=show(shown)))
 
 
+#: Turns of a conversation in which a host may think that a prompt is old.
+_TURNS = 12
+
 _BOATS = re.compile(r"The user has \d+ boats\.")
 
 
@@ -550,7 +558,7 @@ def the_prompt_stays_the_same_for_the_session(run: HostRun) -> None:
     if not run.loaded.is_driver or not host.has("turn"):
         return
     sent: list[str] = []
-    for number in range(3):
+    for number in range(_TURNS):
         known = len(host.model.requests)
         host.turn(f"And turn {number}?")
         # A host may ask beside its turns, without a prompt.
@@ -590,7 +598,8 @@ def the_prompt_does_not_promise_a_tool_that_is_not_offered(run: HostRun) -> None
 
 def _prompt(run: HostRun, name: str, block: str, denied: tuple[str, ...]) -> str:
     provider = Extended("harbour", ("tools", "prompt"), [tool(name)], **_block(block))
-    host = run.host(provider)
+    # An offer of the tools of another memory is of no use for this one.
+    host = run.host(provider, *run.beside(Extended("pilots", ("tools",), [tool("find_pilot")])))
     host.needs("prompt", "tools")
     _needs_operator(run, host)
     host.open(denied=frozenset(denied))
@@ -601,17 +610,14 @@ def _block(text: str) -> dict[str, Any]:
     return {"system_prompt_block": lambda: text}
 
 
-#: Deadlines one after the other would take longer than one deadline and the machine's slack.
-_HANGING = 32
-
-
 @check("MP-HOST-PROMPT-005")
 def the_prompt_waits_for_no_provider_that_hangs(run: HostRun) -> None:
     block = "The user has a boat."
     good = run.serving("prompt", **_block(block))
-    number = _HANGING if run.loaded.most is None else 1
-    hung = [run.serving("prompt", system_prompt_block=run.gate("")) for _ in range(number)]
     pace = Deadlines(ask_s=0.3 * run.scale)
+    # Deadlines one after the other, or anew with each answer, take longer than one.
+    gates = [run.gate(""), *(run.trickling("", pace.ask_s) if run.loaded.most is None else ())]
+    hung, number = [run.serving("prompt", system_prompt_block=gate) for gate in gates], len(gates)
     host = run.opened(*hung, *run.beside(good), deadlines=pace, steps=("prompt",))
     try:
         prompt = host.prompt()
@@ -652,8 +658,9 @@ _HUGE = 2_000_000
 
 @check("MP-HOST-PROMPT-003")
 def what_a_provider_adds_to_the_prompt_is_cut(run: HostRun) -> None:
-    line = "The user has a boat.\n"
-    block = line * (_HUGE // len(line))
-    provider = run.serving("prompt", system_prompt_block=lambda: block)
-    host = run.opened(provider, steps=("prompt",))
-    run.assert_cut(len(host.prompt()), _HUGE)
+    # As one line as well, for a host that counts these.
+    for line in ("The user has a boat.\n", "The user has a boat. "):
+        block = line * (_HUGE // len(line))
+        provider = run.serving("prompt", **_block(block))
+        host = run.opened(provider, steps=("prompt",))
+        run.assert_cut(len(host.prompt()), _HUGE)

@@ -1,6 +1,7 @@
 """Chapter 80: which turns are recorded, and what is told of them beside their texts."""
 
 import contextlib
+import copy
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +14,7 @@ from memproto.testing.driver import SwitchKind
 from memproto.testing.evidence import Called, Differs, Misordered, Returned
 from memproto.testing.host.host import Host, HostLate
 from memproto.testing.host.model import failing_model, repeated, saying
-from memproto.testing.host.probes import Probe, answering, needs_promise, raising
+from memproto.testing.host.probes import Extended, Probe, answering, needs_promise, raising
 from memproto.testing.host.run import HostRun
 from memproto.testing.host.words import PAGES, UNUSUAL
 from memproto.testing.needs import depends_on
@@ -23,6 +24,9 @@ _TURN = "on_turn_complete"
 
 #: A write is held so long, for what should wait behind it to overtake it.
 _HOLD_S = 1.0
+
+#: Number of writes that wait, some of them perhaps on their way to the queue.
+_QUEUED = 20
 
 #: As long as a write waits for a host that does not wait for it to forget.
 _QUEUED_S = 0.4
@@ -252,7 +256,9 @@ def _shown(turns: list[Any]) -> str:
 def _unusual() -> Iterator[tuple[str, str]]:
     """Turns that a careless host leaves out, cuts or rewrites: see the words themselves."""
     yield from [("Go on.", "Done.")] * 2
+    yield "Yes", "Berth 7 is yours."
     yield UNUSUAL, f"You wrote {UNUSUAL}"
+    yield "Read:\r\n\tberth 7\r\nThat is all.", "I read:\r\n\tberth 7\r\nThat is all."
     yield f"Read this. {PAGES}That is all.", f"I read this. {PAGES}That is all."
 
 
@@ -300,8 +306,10 @@ def a_turn_is_said_to_begin_before_recall(run: HostRun) -> None:
 
 
 def _begins_before_recall(run: HostRun, host: Host, provider: Probe, step: str) -> None:
-    for number in range(3):
-        host.turn(f"Question {number}?", step=step)
+    # One of them begins with pages that somebody pasted.
+    questions = [f"{PAGES if number == 1 else ''}Question {number}?" for number in range(3)]
+    for question in questions:
+        host.turn(question, step=step)
     needs_promise(provider, "on_turn_start")
     hooks = [call.hook for call in provider.named("on_turn_start", "enrich_turn")]
     # A host may recall for one turn more than once.
@@ -314,7 +322,7 @@ def _begins_before_recall(run: HostRun, host: Host, provider: Probe, step: str) 
             )
         )
     begun = [call.args for call in provider.named("on_turn_start")]
-    if [message for _, message in begun] != [f"Question {number}?" for number in range(3)]:
+    if [message for _, message in begun] != questions:
         run.violated(Returned(wanted="the messages of the turns", value=show(begun)))
     _assert_grows(run, provider)
 
@@ -339,6 +347,10 @@ def _begins_once_without_an_answer(run: HostRun, host: Host, provider: Probe) ->
     host.model.answer = saying("Berth 4.")
     host.turn("Question 4?")
     begun = Counter(call.args[1] for call in provider.named("on_turn_start"))
+    asked = {call.args[0] for call in provider.named("enrich_turn")}
+    if missing := sorted(message for message in asked if message not in begun):
+        wanted = f"a beginning of the turn {show(missing[0])}, for which it recalls"
+        run.violated(Called(wanted=wanted, hook="on_turn_start", times=0, due=1))
     if more := [message for message, times in begun.items() if times > 1]:
         wanted = f"one beginning of the turn {show(more[0])}, however often the model is asked"
         due = dict(begun)[more[0]]
@@ -354,6 +366,24 @@ _HANGING = 32
 def a_turn_does_not_wait_for_its_beginning(run: HostRun) -> None:
     for number, pace_s in ((_HANGING if run.loaded.most is None else 1, 0.3), (1, 1.5)):
         _is_not_waited_for(run, number, pace_s * run.scale)
+    if run.loaded.most is None:
+        _no_answer_moves_the_deadline(run)
+
+
+def _no_answer_moves_the_deadline(run: HostRun) -> None:
+    """Providers return one after the other: the deadline is that of the turn's beginning."""
+    budget_s, recall_s = 0.3 * run.scale, 2.0 * run.scale
+    gates = run.trickling(None, budget_s, 2 * budget_s + recall_s)
+    pace = Deadlines(turn_start_s=budget_s, ask_s=budget_s, enrich_s=recall_s)
+    slow = [run.serving("turns", on_turn_start=gate) for gate in gates]
+    host = run.opened(*slow, deadlines=pace)
+    try:
+        host.turn("Which berth is free?")
+    except HostLate:
+        wanted = f"a turn beside {len(slow)} providers that return one after the other"
+        run.violated(Differs(wanted=wanted, seen="it had not returned"))
+    finally:
+        run.open_gates()
 
 
 def _is_not_waited_for(run: HostRun, number: int, budget_s: float) -> None:
@@ -402,6 +432,35 @@ def a_turn_comes_by_one_of_two_hooks(run: HostRun) -> None:
         host = run.opened(*group, steps=("record_turn",))
         for number in range(3):
             host.record_turn(_whole(f"turn-{number}", "ines"))
+    _assert_by_one_hook(run, whole, texts)
+    _a_turn_of_a_bot_comes_by_record(run)
+    _a_turn_that_was_refused_comes_by_no_other_hook(run)
+
+
+def _a_turn_of_a_bot_comes_by_record(run: HostRun) -> None:
+    """A provider that is told whose words a turn holds gets that of a bot as well."""
+    provider = run.serving("record")
+    host = run.opened(provider)
+    host.record_turn({**_whole("turn-1", "relay"), "author": {"id": "relay", "is_bot": True}})
+    if not run.wait_until(lambda: provider.count("record") > 0, 2.0):
+        wanted = "a turn of a bot by `record`"
+        run.violated(Called(wanted=wanted, hook="record", times=0, due=1))
+
+
+def _a_turn_that_was_refused_comes_by_no_other_hook(run: HostRun) -> None:
+    """A provider whose `record` raises may have stored the turn; the other hook stores it twice."""
+    provider = run.serving("record", record=raising(lambda: OSError("no space left")))
+    host = run.opened(provider)
+    for number in range(2):
+        host.record_turn(_whole(f"turn-{number}", "ines"))
+    run.wait_until(lambda: provider.count("record") > 1, 2.0)
+    host.close()
+    if times := provider.count(_TURN):
+        wanted = "a turn whose `record` raised by no other hook"
+        run.violated(Called(wanted=wanted, hook=_TURN, times=times, due=0))
+
+
+def _assert_by_one_hook(run: HostRun, whole: Probe, texts: Probe) -> None:
     for provider, hook, other in ((whole, "record", _TURN), (texts, _TURN, "record")):
         if not run.wait_until(lambda p=provider, h=hook: p.count(h) >= 3):  # type: ignore[misc]
             run.violated(
@@ -457,8 +516,32 @@ def a_turn_keeps_its_id_its_author_and_its_times(run: HostRun) -> None:
     if found[-1].get("author"):
         expected = "no author of a turn that has none"
         run.violated(Returned(wanted=expected, value=show(found[-1]["author"])))
+    _a_turn_is_its_providers_own(run)
     if run.loaded.is_driver and host.has("turn"):
         _each_turn_has_an_id_of_its_own(run)
+
+
+def _a_turn_is_its_providers_own(run: HostRun) -> None:
+    """A provider takes the keys out of its turn, as it stores them; the next one has them all."""
+    taken, seen = threading.Event(), []
+
+    def take(turn: dict[str, Any]) -> None:
+        turn.get("author", {}).clear()
+        turn.clear()
+        taken.set()
+
+    def look(turn: dict[str, Any]) -> None:
+        taken.wait(2.0 * run.scale)
+        seen.append(copy.deepcopy(turn))
+
+    wanted = _whole("turn-1", "ines")
+    for other in run.beside(run.serving("record", record=look)):
+        run.opened(run.serving("record", record=take), other).record_turn(copy.deepcopy(wanted))
+        run.wait_until(lambda: bool(seen), 2.0)
+    for got in seen:
+        if changed := [key for key in wanted if not _is_same(wanted[key], got.get(key))]:
+            expected = f"{changed[0]} {show(wanted[changed[0]])}, whatever another provider does"
+            run.violated(Returned(wanted=expected, value=show(got.get(changed[0]))))
 
 
 @check("MP-HOST-REC-003")
@@ -480,12 +563,22 @@ def two_texts_are_the_users(run: HostRun) -> None:
 
 @check("MP-HOST-REC-004")
 def a_turn_names_its_session(run: HostRun) -> None:
-    provider = run.serving("record", "sessions")
-    host = run.opened(provider, steps=("turn",))
+    for is_held in (False, True):
+        _names_its_session(run, is_held=is_held)
+
+
+def _names_its_session(run: HostRun, *, is_held: bool) -> None:
+    """`is_held` is True for turns that wait with the switch between them, and come at once."""
+    # A recall of the second one may wait for the switch, and a host has a deadline for that.
+    gate, pace = run.gate(hangs_s=run.scale), Deadlines(enrich_s=0.3 * run.scale)
+    held: dict[str, Any] = {"record": gate} if is_held else {}
+    provider = run.serving("record", "sessions", **held)
+    host = run.opened(provider, deadlines=pace, steps=("turn",))
     host.turn("Book berth 7.")
     if host.has("switch") and not host.is_without("switch resume"):
         host.switch("resume", run.session_key())
         host.turn("Book berth 4.")
+    gate.open()
     host.close()
     if not provider.count("record"):
         needs_promise(provider, "record")
@@ -504,8 +597,8 @@ def _each_turn_has_an_id_of_its_own(run: HostRun) -> None:
     provider = run.serving("record", "sessions")
     host, key = run.host(provider), run.session_key()
     host.open(key)
-    host.turn("Book berth 7.")
-    host.turn("Book berth 4.")
+    for text in ("Book berth 7.", "Book berth 4.", "Book berth 4."):
+        host.turn(text)
     ways: tuple[tuple[SwitchKind, str], ...] = (("new", run.session_key()), ("resume", key))
     for kind, to in ways:
         if host.has("switch") and not host.is_without(f"switch {kind}"):
@@ -650,27 +743,30 @@ def what_waits_is_stored_before_it_is_forgotten(run: HostRun) -> None:
 
 def _is_stored_before(run: HostRun, hook: str) -> None:
     """A write by `hook` waits in the queue when its provider is to forget."""
-    stored, asked, early = threading.Event(), threading.Event(), []
+    asked = threading.Event()
+    stored: list[Any] = []
+    early: list[bool] = []
 
     def store(*args: Any) -> None:
-        asked.wait(_QUEUED_S * run.scale)
-        stored.set()
+        if not stored:
+            asked.wait(_QUEUED_S * run.scale)
+        stored.append(args)
 
     def forget(scope: Any) -> dict[str, int]:
-        early.append(not stored.is_set())
+        early.append(len(stored) < _QUEUED)
         asked.set()
         return {"removed": 1, "pending": 0}
 
     hooks: dict[str, Any] = {hook: store, "forget": forget}
     provider = run.serving("privacy", *_SERVED_BY.get(hook, ()), **hooks)
     host = run.opened(provider, steps=("forget",))
-    if not _is_made(run, host, hook):
+    if not all(_is_made(run, host, hook) for _ in range(_QUEUED)):
         return
     host.forget({})
     if not early:
         raise Untestable(_NEVER_CALLED, depends_on("MP-HOST-INIT-005"))
     # A write that never comes is for the requirement on it.
-    if early[0] and run.wait_until(lambda: provider.count(hook) > 0, 2.0):
+    if early[0] and run.wait_until(lambda: provider.count(hook) >= _QUEUED, 2.0):
         what = _WAITING[hook]
         run.violated(
             Misordered(
@@ -684,10 +780,10 @@ def _is_made(run: HostRun, host: Host, hook: str) -> bool:
     """Have a write of this kind made; False if the host makes none."""
     writes: dict[str, tuple[str, Callable[[], Any]]] = {
         _TURN: ("record", lambda: host.record("My boat is the Ondine.")),
-        "record": ("record_turn", lambda: host.record_turn(_whole("turn-1", "ines"))),
+        "record": ("record_turn", lambda: host.record_turn(_whole(run.label(), "ines"))),
         "on_memory_write": (
             "write_memory",
-            lambda: host.mirror("add", "memory", "The boat is the Ondine."),
+            lambda: host.mirror("add", "memory", f"The boat is the {run.facts.name()}."),
         ),
         "on_delegation": (
             "delegate",
@@ -726,6 +822,21 @@ def no_more_is_forgotten_than_was_asked_for(run: HostRun) -> None:
                 run.violated(Returned(wanted=wanted, value=show(got)))
     _a_key_of_a_later_release_is_kept(run, host, providers)
     _a_scope_is_its_providers_own(run)
+    _a_job_has_it_forgotten(run)
+
+
+def _a_job_has_it_forgotten(run: HostRun) -> None:
+    """To forget is no write hook: it is asked for in any context."""
+    provider = run.serving("privacy")
+    host = run.host(provider)
+    host.open(agent_context="cron")
+    host.begin(provider)
+    if not provider.count("initialize"):
+        return  # A host that opens no memory outside of conversations.
+    host.forget({"user_id": str(run.config()["user_id"])})
+    if not provider.count("forget"):
+        wanted = "`forget` in the context 'cron'"
+        run.violated(Called(wanted=wanted, hook="forget", times=0, due=1))
 
 
 def _a_scope_is_its_providers_own(run: HostRun) -> None:
@@ -775,8 +886,18 @@ def _a_key_of_a_later_release_is_kept(run: HostRun, host: Host, providers: Seque
 
 @check("MP-HOST-PRIV-003")
 def what_each_provider_forgot_is_told(run: HostRun) -> None:
-    told = [{"removed": 3, "pending": 0}, {"removed": 0, "pending": 2}]
-    providers = [run.serving("privacy", forget=lambda scope, one=one: dict(one)) for one in told]
+    # A provider may say more than the two numbers, and that there was nothing.
+    told: list[dict[str, Any]] = [
+        {"removed": 3, "pending": 0},
+        {"removed": 0, "pending": 2, "until": "midnight"},
+        {"removed": 0, "pending": 0},
+    ]
+    acts: list[dict[str, Any]] = [{"forget": lambda scope, one=one: dict(one)} for one in told]
+    # No order of names is the one in which they were registered.
+    labels = sorted((run.label() for _ in told), reverse=True)
+    providers = [
+        Extended(label, ("privacy",), **act) for label, act in zip(labels, acts, strict=True)
+    ]
     host = run.opened(*providers, steps=("forget",))
     if run.loaded.is_driver:
         raise NotApplicable("how an agent tells its user is its own affair")

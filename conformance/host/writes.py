@@ -133,13 +133,33 @@ def _a_delegation_waits_for_its_turn(run: HostRun) -> None:
     if not host.has("delegate"):
         return
     host.record("Find me a berth.")
-    host.delegate("Find a berth.", "Berth 7.", run.session_key())
+    try:
+        host.delegate("Find a berth.", "Berth 7.", run.session_key())
+    except HostLate:
+        return  # One that waits itself is for MP-HOST-TURN-002.
     if gate.entered.wait(5.0 * run.scale) and not run.stays_silent(
         lambda: provider.count("on_delegation") > 0
     ):
         wanted = "a delegation behind the turn that was recorded before it"
         run.violated(Misordered(wanted=wanted, seen="it ran beside the turn"))
     gate.open()
+    _a_delegation_overtakes_no_turn(run)
+
+
+def _a_delegation_overtakes_no_turn(run: HostRun) -> None:
+    """A host may have turns on their way to the lane, and a delegation waits behind all of them."""
+    provider = run.serving("delegation")
+    host = run.opened(provider)
+    for number in range(_COUNT):
+        host.record(f"Turn {number}.")
+    host.delegate("Find a berth.", "Berth 7.", run.session_key())
+    run.wait_until(lambda: provider.count("on_delegation", "on_turn_complete") > _COUNT)
+    order = [call.hook for call in provider.named("on_delegation", "on_turn_complete")]
+    # A turn or a delegation that does not come is for the requirement on it.
+    if len(order) > _COUNT and order[-1] != "on_delegation":
+        wanted = f"a delegation behind the {_COUNT} turns before it"
+        behind = len(order) - 1 - order.index("on_delegation")
+        run.violated(Misordered(wanted=wanted, seen=f"{behind} turns came behind it"))
 
 
 def _goes_on_after(run: HostRun, make: type[BaseException], hook: str) -> None:
@@ -353,8 +373,9 @@ def _others_go_on_beside(run: HostRun, hook: str, extension: str) -> None:
     step, act = acts[hook]
     if not run.beside(good) or not host.has(step) or host.is_without("switch resume"):
         return
-    # A host that waits itself is for MP-HOST-SESS-004.
-    with contextlib.suppress(HostLate):
+    # A host that waits itself for an end or a switch is for MP-HOST-SESS-004.
+    others = contextlib.nullcontext() if hook == "on_delegation" else contextlib.suppress(HostLate)
+    with others:
         host.record("Book berth 7.")
         act()
         host.record("Book berth 4.")
@@ -388,6 +409,14 @@ def the_users_own_message_is_recorded(run: HostRun) -> None:
                 "Look:" in got and "What is this?" in got and not _shows_block(got, fact.name)
             ),
             "the words before and after a pasted block, without it",
+        ),
+        (
+            f"Look: {block} And this. {block} What is this?",
+            lambda got: (
+                all(words in got for words in ("Look:", "And this.", "What is this?"))
+                and not _shows_block(got, fact.name)
+            ),
+            "the words around two pasted blocks, without these",
         ),
     ]
     if "fence" in run.without:  # A pasted block is text as any other for a host of another fence.
@@ -459,7 +488,13 @@ _EDITS: tuple[tuple[str, str, str | None, str | None], ...] = (
 
 @check("MP-HOST-WRITE-001")
 def each_write_is_mirrored_with_all_that_it_is(run: HostRun) -> None:
-    provider = run.probe()
+    _is_mirrored(run, run.probe())
+    # A host that leaves out its own write to a target mirrors it all the same.
+    declared = {"suppresses_local_writes": True}
+    _is_mirrored(run, run.probe(capabilities=lambda: dict(declared)))
+
+
+def _is_mirrored(run: HostRun, provider: Probe) -> None:
     host = run.opened(provider)
     for edit in _EDITS:
         host.mirror(*edit)
@@ -488,6 +523,7 @@ def a_write_that_was_refused_is_not_mirrored(run: HostRun) -> None:
     host.mirror("add", "memory", "The harbour opens at seven.")
     wanted = "The harbour opens at seven."
     run.wait_until(lambda: any(wanted in c.args for c in provider.named("on_memory_write")), 2.0)
+    host.close()  # A write that waits for room is not mirrored at the end either.
     found = [call.args[2] for call in provider.named("on_memory_write")]
     if wanted not in found:
         raise Untestable("no write is mirrored at all", depends_on("MP-HOST-WRITE-001"))
@@ -506,6 +542,7 @@ def compression_gets_role_and_plain_text(run: HostRun) -> None:
         ({"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]}, ""),
         ({"role": "tool", "content": "7", "tool_call_id": "1"}, "7"),
         ({"role": "user", "content": [image]}, ""),
+        ({"role": "user", "content": [image, _part("Three.")]}, "Three."),
         ({"role": "assistant", "content": ""}, ""),
         ({"role": "user", "content": _LONG}, _LONG),
         ({"role": "user", "content": UNUSUAL}, UNUSUAL),

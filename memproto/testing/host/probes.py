@@ -249,7 +249,7 @@ def raising(make: Callable[[], BaseException]) -> Callable[..., Any]:
 
 class Gate:
     """
-    A hook that hangs until it is opened; then it returns `answer`.
+    A hook that hangs until it is opened, or for so long; then it returns `answer`.
 
     Attributes:
         entered: Set once a call hangs here.
@@ -257,16 +257,17 @@ class Gate:
 
     """
 
-    def __init__(self, answer: Any = None) -> None:
+    def __init__(self, answer: Any = None, hangs_s: float = LONGEST_HANG_S) -> None:
         self.entered = threading.Event()
         self.left = threading.Event()
         self._answer = answer
+        self._hangs_s = hangs_s
         self._open = threading.Event()
 
     def __call__(self, *args: Any) -> Any:
         """Hang."""
         self.entered.set()
-        self._open.wait(LONGEST_HANG_S)
+        self._open.wait(self._hangs_s)
         self.left.set()
         return self._answer
 

@@ -4,6 +4,7 @@ import contextlib
 import inspect
 import itertools
 import logging
+import math
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,7 +21,7 @@ from memproto.testing.evidence import Evidence, Raised, TooLong
 from memproto.testing.facts import Facts
 from memproto.testing.host.host import SLACK_S, Host, HostLate
 from memproto.testing.host.loading import LoadedHost
-from memproto.testing.host.probes import Extended, Gate, Probe, Reports
+from memproto.testing.host.probes import LONGEST_HANG_S, Extended, Gate, Probe, Reports
 from memproto.testing.host.programs import Program
 from memproto.testing.host.steps import METHODS, STEPS
 from memproto.testing.needs import Driver
@@ -32,6 +33,9 @@ _PATIENT = Deadlines(enrich_s=20.0, compress_s=20.0, shutdown_s=20.0)
 
 #: Deadlines of checks in which they pass; the longer ones only where a good answer was missing.
 _PACES_S = (0.3, 1.5, 6.0)
+
+#: Share of a deadline that lies between two answers of providers of which each is late.
+_PAUSE_SHARE = 0.6
 
 
 class HostRun:
@@ -186,11 +190,22 @@ class HostRun:
         host.open()
         return host
 
-    def gate(self, answer: Any = None) -> Gate:
-        """A hook that hangs until it is opened, at the latest when the check ends."""
-        gate = Gate(answer)
+    def gate(self, answer: Any = None, hangs_s: float = LONGEST_HANG_S) -> Gate:
+        """A hook that hangs until it is opened, for so long at most, or until the check ends."""
+        gate = Gate(answer, hangs_s)
         self._gates.append(gate)
         return gate
+
+    def trickling(self, answer: Any, budget_s: float, until_s: float = 0.0) -> list[Gate]:
+        """
+        Hooks that answer one after the other, with less than a budget of so many seconds between.
+
+        A host whose time begins anew with each answer waits for all of them, and longer than a step
+        may take that has `until_s` seconds, or else the budget.
+        """
+        pause_s = _PAUSE_SHARE * budget_s
+        number = math.ceil((max(until_s, budget_s) + 2 * SLACK_S * self.scale) / pause_s)
+        return [self.gate(answer, pause_s * (n + 1)) for n in range(number)]
 
     def open_gates(self) -> None:
         """Let everything go on that hangs."""

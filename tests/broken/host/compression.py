@@ -65,3 +65,37 @@ class LetsGoWhatAStuckOneDoesNotHave(MemoryProviderRegistry):
         stuck = {lane.label for lane in self._core.lanes if lane.late["on_compress"]}
         refused = super().on_compress(messages, compression_count)
         return refused if refused and set(refused.reasons) - stuck else None
+
+
+@mutant(kills="MP-HOST-COMP-006", says="fewer than", report="D6")
+class CountsTheLinesOfNotes(MemoryProviderRegistry):
+    def compress_notes(self, messages):
+        self._core.limits = dataclasses.replace(self._core.limits, notes_chars=10**9)
+        return "\n".join(super().compress_notes(messages).split("\n")[:200])
+
+
+@mutant(kills="MP-HOST-COMP-002", says="had gone on before", report="I2")
+class WaitsForCompressionAsForRecall(MemoryProviderRegistry):
+    def on_compress(self, messages, compression_count):
+        own = self._core.deadlines
+        self._core.deadlines = dataclasses.replace(own, compress_s=own.enrich_s)
+        try:
+            return super().on_compress(messages, compression_count)
+        finally:
+            self._core.deadlines = own
+
+
+@mutant(kills="MP-HOST-COMP-004", says="they were let go", report="I2")
+class DiscardsWhatOneOfThemHas(MemoryProviderRegistry):
+    def on_compress(self, messages, compression_count):
+        refused = super().on_compress(messages, compression_count)
+        asked = self._core.serving("checkpoint")
+        return refused if refused and len(refused.reasons) == len(asked) else None
+
+
+@mutant(kills="MP-HOST-COMP-004", says="raised SystemExit", report="I2")
+class TakesAnExitForAReturn(MemoryProviderRegistry):
+    def on_compress(self, messages, compression_count):
+        refused = super().on_compress(messages, compression_count)
+        ends = {"SystemExit", "CancelledError"}
+        return refused if refused and not ends.issuperset(refused.reasons.values()) else None

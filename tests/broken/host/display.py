@@ -376,3 +376,68 @@ class RecallsNothingForAWord(Agent):
         if len(user_message.split()) > 1:
             return super()._answered(user_message)
         return self._model([*self._history, {"role": "user", "content": user_message}])
+
+
+@mutant(kills="MP-HOST-RECALL-005", says="a recall for", report="D1")
+class RecallsForTheBeginningOfAMessage(Agent):
+    def recall(self, user_message, messages):
+        return super().recall(user_message[:2000], messages)
+
+
+@mutant(kills="MP-HOST-RECALL-005", says="a recall for", report="D1")
+class RecallsForLatinLettersOnly(Agent):
+    def recall(self, user_message, messages):
+        is_latin = re.search("[A-Za-z]", user_message)
+        return super().recall(user_message, messages) if is_latin else []
+
+
+@mutant(kills="MP-HOST-RECALL-006", says="it is not there", report="D1")
+class TakesATagForABlock(Agent):
+    def recall(self, user_message, messages):
+        return [] if OPEN_TAG in user_message else super().recall(user_message, messages)
+
+
+@mutant(kills="MP-HOST-RECALL-006", says="it is not there", report="D1")
+class SendsNothingInATurnThatIsBrokenOff(Agent):
+    def interrupt(self, user_message):
+        self.recall(user_message, self._history)
+        asked = [*self._history, {"role": "user", "content": user_message}]
+        return Turn("".join(self._shown(itertools.islice(self._model(asked), 1))))
+
+
+@mutant(kills="MP-HOST-RECALL-009", says="as it is", report="J5")
+class FillsInATemplate(Sending):
+    def request(self, before, words, content):
+        block = content[len(words) :].strip()
+        filled = "{words}\n\n{memory}".replace("{words}", words).replace("{memory}", block)
+        return [*before, {"role": "user", "content": filled if block else words}]
+
+
+@mutant(kills="MP-HOST-RECALL-005", says="a recall for", report="D4")
+class RecallsOnceForARepeatedQuestion(Agent):
+    last = None, None
+
+    def recall(self, user_message, messages):
+        if self.last[0] != user_message:
+            self.last = user_message, super().recall(user_message, messages)
+        return self.last[1]
+
+
+@mutant(kills="MP-HOST-SHOW-003", says="who broke off an answer", report="C6")
+class ScrubsAllUsersByOneScrubber(Agent):
+    last = StreamingContextScrubber()
+
+    def start(self, session):
+        super().start(session)
+        self.scrubber = self.last
+
+    def _shown(self, pieces):
+        for piece in pieces:
+            yield self.scrubber.feed(piece)
+        self.scrubber = StreamingContextScrubber()
+
+    def turn(self, user_message):
+        scrubber = self.scrubber
+        shown = "".join(self._shown(self._answered(user_message))) + scrubber.flush()
+        self._finish(user_message, shown)
+        return Turn(shown)

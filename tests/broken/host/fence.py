@@ -546,3 +546,20 @@ class _Numberless(Fence):
 @mutant(kills="MP-HOST-FENCE-022", says="as it was", report="F1")
 class TakesANumberForNothing(MemoryProviderRegistry):
     fence = _Numberless()
+
+
+@mutant(kills="MP-HOST-FENCE-002", says="of the turn before", report="D1")
+class SaysTheLastAgainWhereRecallFails(MemoryProviderRegistry):
+    last = ()
+
+    def enrich_turn(self, user_message, messages):
+        heard = []
+        own, self._core.sink._on_event = self._core.sink._on_event, heard.append
+        found = super().enrich_turn(user_message, messages)
+        self._core.sink._on_event = own
+        for event in heard:
+            if own is not None:
+                own(event)
+        if all(event.outcome == "ok" for event in heard):
+            self.last = found
+        return found or [*self.last]

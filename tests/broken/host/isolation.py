@@ -8,8 +8,9 @@ import logging
 import types
 
 from memproto.deadlines import Deadlines
-from memproto.errors import ProviderError
+from memproto.errors import ProviderError, Unavailable
 from memproto.registry import MemoryProviderRegistry
+from memproto.registry.answers import Answer
 from memproto.registry.calls.compression import compress
 from memproto.registry.calls.gather import Gather, fly
 from memproto.registry.calls.lanes import ProviderLane
@@ -18,7 +19,7 @@ from memproto.registry.calls.recall import Recall
 from memproto.registry.messages import copied_messages
 from memproto.testing.agent import Agent
 from memproto.testing.driver import Turn
-from tests.broken.host.parts import OtherLane, Through, Wrapping
+from tests.broken.host.parts import OtherLane, Through, Wrapping, sliding
 from tests.broken.marks import mutant
 
 
@@ -525,3 +526,57 @@ class ReportsTheFirstWordsOfALateQuestion(MemoryProviderRegistry):
     def enrich_turn(self, user_message, messages):
         self.asked = str(user_message)
         return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-HOST-ISO-006", says="had not returned", report="B2")
+class CountsCompressionFromTheLastAnswer(MemoryProviderRegistry):
+    on_compress = sliding("on_compress")
+
+
+@mutant(kills="MP-HOST-ISO-006", says="before a session", report="B4")
+class WaitsForABackupBeforeASession(MemoryProviderRegistry):
+    def backup_paths(self):
+        if self._core.lanes:
+            return super().backup_paths()
+        asked = [
+            (name, lane.attempt("backup_paths")) for name, lane in self._core.registered.items()
+        ]
+        return [Answer(name, "ok", paths) for name, (paths, error) in asked if not error]
+
+
+class _Quoting(Through):
+    def enrich_turn(self, user_message, messages):
+        answer = self.inner.enrich_turn(user_message, messages)
+        if not isinstance(answer, str | None):
+            self.registry._core.sink.emit(
+                "enrich_turn", self.inner.name, "wrong_type", 0.0, f"{answer}"
+            )
+        return answer
+
+
+@mutant(kills="MP-HOST-ISO-005", says="without the words of the user", report="F9")
+class ReportsWhatItWasAnswered(Wrapping):
+    through = _Quoting
+
+
+class _Contextual(Through):
+    def handle_tool_call(self, name, args):
+        try:
+            return self.inner.handle_tool_call(name, args)
+        except Unavailable as error:
+            return json.dumps({"success": False, "error": f"{error} ({error.__context__})"})
+
+
+@mutant(kills="MP-HOST-ISO-004", says="no word of an exception", report="F9")
+class TellsInWhatAnErrorCame(Wrapping):
+    through = _Contextual
+
+
+@mutant(kills="MP-HOST-ISO-003", says="which raised", report="H4")
+class SaysNothingOfADelegationThatFailed(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=print):
+        def hear(event):
+            if event.hook not in ("on_delegation", "on_session_end", "record"):
+                on_event(event)
+
+        super().__init__(deadlines=deadlines, on_event=hear)

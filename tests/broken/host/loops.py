@@ -38,3 +38,12 @@ class BeginsTurnsOnTheLoop(AsyncMemoryProviderRegistry):
 class ForgetsOnTheLoop(AsyncMemoryProviderRegistry):
     async def forget(self, scope):
         return self._registry.forget(scope)
+
+
+@mutant(kills="MP-HOST-LOOP-001", says="asyncio.run()", report="C3")
+class ForgetsOnALoopOfItsOwn(MemoryProviderRegistry):
+    def forget(self, scope):
+        async def forgotten():
+            return MemoryProviderRegistry.forget(self, scope)
+
+        return asyncio.run(forgotten())

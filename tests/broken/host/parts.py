@@ -2,6 +2,7 @@
 
 from memproto.fence import strip_memory_context
 from memproto.registry import MemoryProviderRegistry
+from memproto.registry.calls.gather import Gather
 from memproto.registry.calls.lanes import ProviderLane
 from memproto.testing.agent import Agent
 
@@ -55,3 +56,25 @@ class Sending(Agent):
 
     def request(self, before, words, content):
         return [*before, {"role": "user", "content": content}]
+
+
+class _Anew(Gather):
+    """A gather whose time begins again with each answer."""
+
+    def no_longer_expects(self, call):
+        self.until = self.clock.now() + self.budget_s
+        super().no_longer_expects(call)
+
+
+def sliding(method):
+    """The method of a registry, whose deadline moves with each answer."""
+
+    def act(self, *args, **kwargs):
+        core = self._core
+        core.gather = lambda budget_s: _Anew(core.clock, budget_s)
+        try:
+            return getattr(MemoryProviderRegistry, method)(self, *args, **kwargs)
+        finally:
+            del core.gather
+
+    return act

@@ -11,7 +11,7 @@ from memproto.registry.calls.recall import Recall, recall
 from memproto.registry.calls.workers import Worker
 from memproto.registry.messages import copied_messages
 from memproto.testing.agent import Agent
-from tests.broken.host.parts import Through, Wrapping
+from tests.broken.host.parts import Through, Wrapping, sliding
 from tests.broken.marks import mutant
 
 
@@ -250,3 +250,27 @@ class ForgetsAtASwitchWhoHangs(MemoryProviderRegistry):
             lane.late.clear()
             lane._recalls = Worker("another")
             lane._recalls.start()
+
+
+@mutant(kills="MP-HOST-RECALL-001", says="had not returned", report="B2")
+class CountsTheTimeFromTheLastAnswer(MemoryProviderRegistry):
+    enrich_turn = sliding("enrich_turn")
+
+
+class _LateOnce(Through):
+    has_raised = False
+
+    def enrich_turn(self, user_message, messages):
+        if self.has_raised:
+            return None
+        began = time.monotonic()
+        try:
+            return self.inner.enrich_turn(user_message, messages)
+        except OSError:
+            self.has_raised = time.monotonic() - began > self.registry._core.deadlines.enrich_s
+            raise
+
+
+@mutant(kills="MP-HOST-RECALL-003", says="that was given up has raised", report="L2")
+class AsksNoMoreWhatRaisedLate(Wrapping):
+    through = _LateOnce

@@ -2,6 +2,7 @@
 
 import re
 
+from memproto.errors import NotAProvider
 from memproto.operations import CORE_HOOKS
 from memproto.registry import MemoryProviderRegistry
 from memproto.types import is_label
@@ -40,3 +41,23 @@ class FillsInWhatIsMissing(MemoryProviderRegistry):
     def register(self, provider):
         partial = not all(hasattr(provider, hook) for hook in CORE_HOOKS)
         super().register(_Filled(provider, self) if partial else provider)
+
+
+@mutant(kills="MP-HOST-REG-002", says="register took it", report="G4")
+class ComparesWithTheLastNameOnly(MemoryProviderRegistry):
+    def register(self, provider):
+        known = self._core.registered
+        self._core.registered = dict([*known.items()][-1:])
+        try:
+            super().register(provider)
+        finally:
+            self._core.registered = known | self._core.registered
+
+
+@mutant(kills="MP-HOST-REG-003", says="is not named", report="K1")
+class NamesOneOfTheMissing(MemoryProviderRegistry):
+    def register(self, provider):
+        try:
+            super().register(provider)
+        except NotAProvider as error:
+            raise NotAProvider(str(error).partition(",")[0]) from None

@@ -187,7 +187,7 @@ class KeepsAnswersAcrossASwitch(Agent):
         return answer
 
 
-@mutant(kills="MP-HOST-DELEG-001", says="one delegation of each of 2", report="A3")
+@mutant(kills="MP-HOST-DELEG-001", says="one delegation of each of 3", report="A3")
 class TakesEqualTasksForOne(MemoryProviderRegistry):
     known = ()
 
@@ -324,3 +324,104 @@ class ReportsAStayInANewConversationOnly(MemoryProviderRegistry):
     def on_session_switch(self, new_session_id, *, reset=False, **kwargs):
         self.reset = reset
         super().on_session_switch(new_session_id, reset=reset, **kwargs)
+
+
+@mutant(kills="MP-HOST-SESS-001", says="where it ends, a turn is undone", report="A8")
+class EndsOnceMoreBehindARewind(MemoryProviderRegistry):
+    def on_session_switch(self, new_session_id, *, rewound=False, **kwargs):
+        super().on_session_switch(new_session_id, rewound=rewound, **kwargs)
+        if rewound:
+            self._core.session.ends = iter((True,))
+
+
+@mutant(kills="MP-HOST-SESS-001", says="opened under its key", report="A1")
+class EndsEachKeyOnceInTheProcess(MemoryProviderRegistry):
+    over = types.SimpleNamespace(keys=frozenset())
+
+    def on_session_end(self, messages):
+        key = self._core.session.key
+        if key not in self.over.keys:
+            self.over.keys |= {key}
+            super().on_session_end(messages)
+
+
+@mutant(kills="MP-HOST-SESS-002", says="an end by `reject and exit`", report="A2")
+class TakesATurnMoreBack(Agent):
+    def reject(self, user_message):
+        shown = super().reject(user_message)
+        del self._history[-2:]
+        return shown
+
+
+@mutant(kills="MP-HOST-SESS-002", says="Once more for", report="A2")
+class EndsWithoutRepetitions(MemoryProviderRegistry):
+    def on_session_end(self, messages):
+        super().on_session_end([m for n, m in enumerate(messages) if m not in messages[:n]])
+
+
+@mutant(kills="MP-HOST-SESS-003", says="no rewind beside the turn", report="A6")
+class TellsARewindAtOnce(MemoryProviderRegistry):
+    def on_session_switch(self, new_session_id, *, rewound=False, **kwargs):
+        if not rewound:
+            super().on_session_switch(new_session_id, **kwargs)
+        told = {"parent_session_id": "", "reset": False, "rewound": True}
+        for lane in self._core.serving("sessions") if rewound else ():
+            lane.attempt("on_session_switch", new_session_id, keywords=told)
+
+
+@mutant(kills="MP-HOST-SESS-004", says="on_session_switch", report="B4")
+class DeliversBeforeItResumes(MemoryProviderRegistry):
+    def on_session_switch(self, new_session_id, *, reset=False, **kwargs):
+        if not reset:
+            self.flush()
+        super().on_session_switch(new_session_id, reset=reset, **kwargs)
+
+
+class _OneGate(ProviderLane):
+    def _serve(self, number):
+        super()._serve(number)
+        if number not in self.switching and self._once_switched(number):
+            self.switching.clear()
+
+    def _once_switched(self, number):
+        return number in self.__dict__.setdefault("gated", set())
+
+    def accept(self, hook, args, *more, **kwargs):
+        super().accept(hook, args, *more, **kwargs)
+        self.__dict__.setdefault("gated", set()).update(self.switching)
+
+
+@mutant(kills="MP-HOST-SESS-006", says="has not switched yet", report="D3")
+class RecallsBehindTheFirstOfTwoSwitches(OtherLane):
+    lane = _OneGate
+
+
+@mutant(kills="MP-HOST-SESS-006", says="has not switched yet", report="D3")
+class RecallsAmidARewind(MemoryProviderRegistry):
+    def on_session_switch(self, new_session_id, *, rewound=False, **kwargs):
+        super().on_session_switch(new_session_id, rewound=rewound, **kwargs)
+        for lane in self._core.lanes if rewound else ():
+            lane.switching.clear()
+
+
+@mutant(kills="MP-HOST-SESS-008", says="which stays in its session", report="A9")
+class ReportsTheFirstStayOnly(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=print):
+        told = set()
+
+        def hear(event):
+            if event.hook != "on_session_switch" or event.provider not in told:
+                on_event(event)
+            if event.hook == "on_session_switch":
+                told.add(event.provider)
+
+        super().__init__(deadlines=deadlines, on_event=hear)
+
+
+@mutant(kills="MP-HOST-DELEG-001", says="one delegation of each", report="A3")
+class HearsEachChildOnce(MemoryProviderRegistry):
+    def on_delegation(self, task, result, *, child_session_id="", **kwargs):
+        heard = self.__dict__.setdefault("heard", set())
+        if child_session_id not in heard:
+            heard.add(child_session_id)
+            super().on_delegation(task, result, child_session_id=child_session_id, **kwargs)

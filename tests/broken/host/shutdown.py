@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 from memproto.deadlines import Deadlines
@@ -168,3 +169,41 @@ class SaysNotHowManyItGaveUp(MemoryProviderRegistry):
 
 def _unnumbered(event):
     return dataclasses.replace(event, lost=0)
+
+
+class _Prepared(Through):
+    def queue_prefetch(self, query, *, session_id=""):
+        with self.registry.preparing:
+            self.inner.queue_prefetch(query, session_id=session_id)
+
+
+@mutant(kills="MP-HOST-SHUT-003", says="had not returned", report="B5")
+class WaitsForPreparations(Wrapping):
+    through = _Prepared
+
+    def __init__(self, *, deadlines=None, on_event=None):
+        super().__init__(deadlines=deadlines, on_event=on_event)
+        self.preparing = threading.Lock()
+
+    def shutdown_all(self):
+        with self.preparing:
+            super().shutdown_all()
+
+
+@mutant(kills="MP-HOST-SHUT-003", says="while the clock stands still", report="B5")
+class LeavesByTheWallClock(MemoryProviderRegistry):
+    def shutdown_all(self):
+        ending, until = self.begin_end(), time.time() + self._core.deadlines.shutdown_s
+        while ending is not None and ending._open and time.time() < until:
+            time.sleep(0.01)
+        super().shutdown_all()
+
+
+@mutant(kills="MP-HOST-SHUT-004", says="neither event nor log has it", report="H4")
+class CountsWhatWaitsAlone(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=print):
+        def hear(event):
+            if event.lost != 1:
+                on_event(event)
+
+        super().__init__(deadlines=deadlines, on_event=hear)

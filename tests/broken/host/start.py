@@ -2,8 +2,10 @@
 
 import dataclasses
 import re
+import threading
 import time
 import types
+import unicodedata
 from pathlib import Path
 
 from memproto.registry import MemoryProviderRegistry
@@ -334,3 +336,100 @@ class CountsRecallFromTheBeginningOfTheTurn(Agent):
     def register(self, provider):
         super().register(provider)
         self.registry._core.registered[provider.name].provider = _Hurried(provider, self.registry)
+
+
+@mutant(kills="MP-HOST-CAP-001", says="whatever else is asked", report="G5")
+class AsksForCapabilitiesToForget(MemoryProviderRegistry):
+    def forget(self, scope):
+        for lane in self._core.lanes:
+            lane.attempt("capabilities")
+        return super().forget(scope)
+
+
+@mutant(kills="MP-HOST-INIT-003", says="as the agent has it", report="A3")
+class LeavesOutWhatCountsAsFalse(MemoryProviderRegistry):
+    def initialize_all(self, session_key, config):
+        super().initialize_all(session_key, {key: item for key, item in config.items() if item})
+
+
+class _Detached(Through):
+    def shutdown(self):
+        worker = threading.Thread(target=self.inner.shutdown, daemon=True)
+        worker.start()
+        worker.join(0.05)
+
+
+@mutant(kills="MP-HOST-INIT-003", says="the shutdown of a provider", report="B10")
+class LeavesWhileItsProvidersEnd(Wrapping):
+    through = _Detached
+
+
+@mutant(kills="MP-HOST-INIT-004", says="@ines", report="E6")
+class TakesTheSignOffAName(MemoryProviderRegistry):
+    def initialize_all(self, session_key, config):
+        user = config["user_id"].lstrip("@")
+        super().initialize_all(session_key, {**config, "user_id": user})
+
+
+@mutant(kills="MP-HOST-INIT-006", says="two keys", report="E6")
+class ComposesTheLettersOfAKey(MemoryProviderRegistry):
+    def initialize_all(self, session_key, config):
+        super().initialize_all(unicodedata.normalize("NFC", session_key), config)
+
+
+@mutant(kills="MP-HOST-CTX-001", says="a call of a tool", report="F6")
+class CallsNoToolInAJob(MemoryProviderRegistry):
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        if not self._core.writes_are_called:
+            return '{"success": false, "error": "no tools in a job"}'
+        return super().handle_tool_call(tool_name, args, **kwargs)
+
+
+@mutant(kills="MP-HOST-CTX-001", says="beside a job", report="C6")
+class TakesTheLastContextForAll(MemoryProviderRegistry):
+    last = types.SimpleNamespace()
+
+    def initialize_all(self, session_key, config):
+        super().initialize_all(session_key, config)
+        self.last.writes = self._core.writes_are_called
+
+    def on_turn_complete(self, user_message, assistant_response):
+        self._core.writes_are_called = self.last.writes
+        super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-HOST-BACKUP-001", says="among the paths", report="K5")
+class NamesOnePathOfEach(MemoryProviderRegistry):
+    def backup_paths(self):
+        cut = [(answer, list(answer.document or ())[:1]) for answer in super().backup_paths()]
+        return [dataclasses.replace(answer, document=paths) for answer, paths in cut]
+
+
+@mutant(kills="MP-HOST-INIT-003", says="waited for less than it named", report="B3")
+class WaitsForSevenTenthsOfWhatItSays(MemoryProviderRegistry):
+    def initialize_all(self, session_key, config):
+        super().initialize_all(session_key, config)
+        own = self._core.deadlines
+        self._core.deadlines = dataclasses.replace(own, enrich_s=0.7 * own.enrich_s)
+
+
+class _Unopened(Through):
+    has_failed = False
+
+    def initialize(self, session_key, config):
+        self.has_failed = True
+        self.inner.initialize(session_key, config)
+        self.has_failed = False
+
+    def shutdown(self):
+        if not self.has_failed or self.registry.names != [self.inner.name]:
+            self.inner.shutdown()
+
+
+@mutant(kills="MP-HOST-INIT-002", says="the only one", report="B9")
+class LeavesOpenTheOnlyOneThatFailed(Wrapping):
+    through = _Unopened
+
+    def register(self, provider):
+        super().register(provider)
+        self.names = [*self._core.registered]

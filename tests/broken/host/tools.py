@@ -10,7 +10,7 @@ from memproto.registry import MemoryProviderRegistry
 from memproto.registry.parts.tool_schemas import fault_of
 from memproto.registry.parts.tools import read_tools
 from memproto.testing.agent import Agent
-from tests.broken.host.parts import Through, Wrapping
+from tests.broken.host.parts import Through, Wrapping, sliding
 from tests.broken.marks import mutant
 
 
@@ -323,3 +323,54 @@ class ForgetsTheRulesAtASwitch(Agent):
     def switch(self, kind, new_session_id):
         super().switch(kind, new_session_id)
         self._rules.denied = frozenset()
+
+
+@mutant(kills="MP-HOST-TOOL-005", says="which is forbidden", report="G6")
+class KeepsTheRulesOfTheLastSession(Agent):
+    last = types.SimpleNamespace()
+
+    def start(self, session):
+        super().start(session)
+        self.last.denied = session.denied_tools
+
+    def tools(self):
+        self._rules.denied = self.last.denied
+        return super().tools()
+
+
+@mutant(kills="MP-HOST-PROMPT-001", says="2", report="F7")
+class AsksForThePromptAtEachFifthTurn(Agent):
+    def _answered(self, user_message):
+        if len(self._history) % 10 == 8:
+            self.registry._contributions._prompt = None, ""
+        return super()._answered(user_message)
+
+    def recall(self, user_message, messages):
+        found = super().recall(user_message, messages)
+        self.shown = self.prompt()
+        return found
+
+    def start(self, session):
+        super().start(session)
+        said = session.model
+        self._model = lambda sent: said([{"role": "system", "content": self.shown}, *sent])
+
+
+@mutant(kills="MP-HOST-PROMPT-002", says="a prompt that differs", report="F8")
+class PromisesToolsBesideThoseOfOthers(MemoryProviderRegistry):
+    def system_prompt_block(self):
+        if self.get_tool_schemas():
+            self._contributions._is_toolless = lambda lane: False
+        return super().system_prompt_block()
+
+
+@mutant(kills="MP-HOST-PROMPT-003", says="fewer than", report="D6")
+class CountsTheLinesOfABlock(MemoryProviderRegistry):
+    def system_prompt_block(self):
+        self._core.limits = dataclasses.replace(self._core.limits, prompt_chars=10**9)
+        return "\n".join(super().system_prompt_block().split("\n")[:200])
+
+
+@mutant(kills="MP-HOST-PROMPT-005", says="had not returned", report="B2")
+class CountsThePromptFromTheLastBlock(MemoryProviderRegistry):
+    system_prompt_block = sliding("system_prompt_block")

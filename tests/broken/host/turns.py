@@ -1,6 +1,7 @@
 """Agents and registries that record what is no turn, or a turn as another one."""
 
 import contextlib
+import dataclasses
 import datetime as dt
 import itertools
 import threading
@@ -12,7 +13,7 @@ from memproto.registry.answers import Answer
 from memproto.registry.calls.lanes import ProviderLane
 from memproto.testing.agent import Agent
 from memproto.testing.driver import ModelFailed, Turn
-from tests.broken.host.parts import OtherLane, Through, Wrapping
+from tests.broken.host.parts import OtherLane, Through, Wrapping, sliding
 from tests.broken.marks import mutant
 
 
@@ -517,3 +518,129 @@ class RecordsNothingBehindABrokenOffTurn(Agent):
         if not self.is_broken:
             super().record_turn(turn)
         self.is_broken = False
+
+
+@mutant(kills="MP-HOST-TSTART-001", says="a beginning of the turn", report="A3")
+class TellsNoBeginningOfWhatIsBrokenOff(Agent):
+    def interrupt(self, user_message):
+        has, self._has = self._has, lambda method: method != "on_turn_start"
+        try:
+            return super().interrupt(user_message)
+        finally:
+            self._has = has
+
+
+@mutant(kills="MP-HOST-TSTART-001", says="the messages of the turns", report="A3")
+class TellsTheBeginningOfAMessage(MemoryProviderRegistry):
+    def on_turn_start(self, turn_number, message, **kwargs):
+        super().on_turn_start(turn_number, message[:1000], **kwargs)
+
+
+@mutant(kills="MP-HOST-TSTART-002", says="one after the other", report="B2")
+class CountsABeginningFromTheLastOne(MemoryProviderRegistry):
+    on_turn_start = sliding("on_turn_start")
+
+
+class _Older(Through):
+    def record(self, turn):
+        try:
+            self.inner.record(turn)
+        except OSError:
+            self.inner.on_turn_complete(turn["user_message"], turn["assistant_response"])
+
+
+@mutant(kills="MP-HOST-REC-001", says="by no other hook", report="A3")
+class TriesTheOlderHookAsWell(Wrapping):
+    through = _Older
+
+
+@mutant(kills="MP-HOST-REC-001", says="a turn of a bot", report="E2")
+class LeavesOutWhatABotSaid(MemoryProviderRegistry):
+    def record(self, turn):
+        if not turn.get("author", {}).get("is_bot"):
+            super().record(turn)
+
+
+class _Same(Through):
+    def record(self, turn):
+        kept = self.registry.__dict__.setdefault("kept", {})
+        self.inner.record(kept.setdefault(turn["turn_id"], turn))
+
+
+@mutant(kills="MP-HOST-REC-002", says="whatever another provider does", report="J5")
+class HandsOneTurnToAllProviders(Wrapping):
+    through = _Same
+
+
+class _Delivered(Through):
+    key = ""
+
+    def initialize(self, session_key, config):
+        self.key = session_key
+        self.inner.initialize(session_key, config)
+
+    def on_session_switch(self, new_session_id, **kwargs):
+        self.key = new_session_id
+        self.inner.on_session_switch(new_session_id, **kwargs)
+
+
+@mutant(kills="MP-HOST-REC-004", says="a turn of the session", report="A4")
+class NamesTheSessionThatWasDelivered(Wrapping):
+    through = _Delivered
+
+    def record(self, turn):
+        providers = [lane.provider for lane in self._core.lanes]
+        super().record({**turn, "session_id": providers[0].key} if providers else turn)
+
+
+@mutant(kills="MP-HOST-TURN-007", says="the turns", report="J5")
+class ChangesTheEndsOfLines(Agent):
+    def _described(self, user_message, shown):
+        told = "\n".join(user_message.splitlines())
+        return super()._described(told, shown)
+
+
+@mutant(kills="MP-HOST-PRIV-002", says="in the context 'cron'", report="G8")
+class ForgetsNothingInAJob(MemoryProviderRegistry):
+    def forget(self, scope):
+        return super().forget(scope) if self._core.writes_are_called else []
+
+
+@mutant(kills="MP-HOST-PRIV-003", says="midnight", report="G8")
+class TellsTwoNumbersOfEach(MemoryProviderRegistry):
+    def forget(self, scope):
+        kept = [
+            (one, {key: one.document[key] for key in ("removed", "pending")})
+            for one in super().forget(scope)
+            if one.document
+        ]
+        return [dataclasses.replace(one, document=two) for one, two in kept]
+
+
+@mutant(kills="MP-HOST-PRIV-003", says="in this order", report="G8")
+class SortsWhatWasForgotten(MemoryProviderRegistry):
+    def forget(self, scope):
+        return sorted(super().forget(scope), key=lambda answer: answer.provider)
+
+
+@mutant(kills="MP-HOST-TURN-007", says="the turns", report="A3")
+class LeavesOutAMereYes(Agent):
+    def _finish(self, user_message, shown):
+        record, self.record_turn = self.record_turn, lambda turn: None
+        if user_message != "Yes":
+            self.record_turn = record
+        super()._finish(user_message, shown)
+        self.record_turn = record
+
+
+@mutant(kills="MP-HOST-REC-002", says="an id of its own", report="I3")
+class NamesATurnByItsWords(Agent):
+    def _described(self, user_message, shown):
+        name = f"{self._key}: {user_message} {shown}"
+        return super()._described(user_message, shown) | {"turn_id": name}
+
+
+@mutant(kills="MP-HOST-PRIV-003", says="in this order", report="G8")
+class TellsOfWhatWasRemovedAlone(MemoryProviderRegistry):
+    def forget(self, scope):
+        return [one for one in super().forget(scope) if any((one.document or {}).values())]

@@ -4,6 +4,7 @@ import asyncio
 import copy
 import functools
 import math
+import re
 import threading
 import unicodedata
 
@@ -395,3 +396,48 @@ class _Hasty(Through):
 @mutant(kills="MP-HOST-TURN-001", says="a second one ran beside the first", report="B1")
 class DeliversSeveralAtATime(Wrapping):
     through = _Hasty
+
+
+@mutant(kills="MP-HOST-TURN-003", says="two pasted blocks", report="F2")
+class TakesOutWhatStandsBetweenTwoBlocks(MemoryProviderRegistry):
+    def on_turn_complete(self, user_message, assistant_response):
+        own = re.sub(r"<memory-context>\n.*</memory-context>", "", user_message, flags=re.DOTALL)
+        super().on_turn_complete(own, assistant_response)
+
+
+@mutant(kills="MP-HOST-WRITE-001", says="one mirrored write", report="A3")
+class MirrorsNothingToWhoHoldsTheMemory(MemoryProviderRegistry):
+    def on_memory_write(self, action, target, content, old_text=None):
+        lanes, key = self._core.lanes, "suppresses_local_writes"
+        self._core.lanes = tuple(lane for lane in lanes if not lane.capabilities.get(key))
+        super().on_memory_write(action, target, content, old_text)
+        self._core.lanes = lanes
+
+
+@mutant(kills="MP-HOST-COMP-001", says="Three.", report="J1")
+class TakesAnImageForTheWholeMessage(MemoryProviderRegistry):
+    def on_compress(self, messages, compression_count):
+        def text(content):
+            is_image = isinstance(content, list) and content[0]["type"] != "text"
+            return "" if is_image else content
+
+        said = [{**m, "content": text(m["content"])} for m in messages]
+        return super().on_compress(said, compression_count)
+
+
+@mutant(kills="MP-HOST-TURN-002", says="on_delegation returns at once", report="B1")
+class WaitsForADelegation(MemoryProviderRegistry):
+    def on_delegation(self, task, result, **kwargs):
+        super().on_delegation(task, result, **kwargs)
+        self.flush()
+
+
+@mutant(kills="MP-HOST-WRITE-002", says="nothing of the writes that were refused", report="H2")
+class MirrorsAtTheExitWhatWasRefused(Agent):
+    def refuse_write(self, *write):
+        self.waiting = [*self.__dict__.get("waiting", ()), write]
+
+    def exit(self):
+        for write in self.__dict__.pop("waiting", ()):
+            self.write_memory(*write)
+        super().exit()

@@ -51,7 +51,7 @@ class MakesKeysOfItsOwn(MemoryProviderRegistry):
 
 class LeavesTheLineBeforeABlock(MemoryProviderRegistry):
     def on_turn_complete(self, user_message, assistant_response):
-        said = re.sub(r"(?s)<memory-context>\n.*</memory-context>", "", user_message)
+        said = re.sub(r"(?s)<memory-context>\n.*?</memory-context>", "", user_message)
         super().on_turn_complete(said, assistant_response)
 
 
