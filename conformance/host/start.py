@@ -137,6 +137,9 @@ def _assert_are_kept(run: HostRun) -> None:
 #: part of which a host may keep back.
 _SHARE, _SHARE_OF_EXIT = 0.8, 0.4
 
+#: Number of times that a host is asked before it is said to wait for less than it names.
+_TRIES = 2
+
 
 class _GoingBy:
     """
@@ -173,7 +176,7 @@ def _assert_are_waited_for(run: HostRun, deadlines: Deadlines) -> None:
 
     provider = run.probe(initialize=learn, **hooks)
     host = run.opened(provider, deadlines=deadlines)
-    if "Noted." not in host.recall("What was noted?").values():
+    if not _is_heard(host, recall):
         _is_not_waited_for(run, recall, "the answer of a provider")
     if host.has("compress"):
         host.offer()
@@ -185,6 +188,17 @@ def _assert_are_waited_for(run: HostRun, deadlines: Deadlines) -> None:
         _is_not_waited_for(run, store, "a write at the exit of a provider")
     for slow in (0, 2):
         _assert_each_end_is_waited_for(run, deadlines, slow)
+
+
+def _is_heard(host: Host, recall: _GoingBy) -> bool:
+    """True if the answer is among those of a recall; a busy machine may hold one of them up."""
+    for number in range(_TRIES):
+        recall.has_answered.clear()
+        if "Noted." in host.recall(f"What was noted at berth {number}?").values():
+            return True
+        # A host asks nothing of a provider that is not back yet.
+        recall.has_answered.wait(1.0)
+    return False
 
 
 def _assert_each_end_is_waited_for(run: HostRun, deadlines: Deadlines, slow: int) -> None:
@@ -205,28 +219,32 @@ def _assert_each_end_is_waited_for(run: HostRun, deadlines: Deadlines, slow: int
 
 def _assert_is_waited_for_in_a_turn(run: HostRun, deadlines: Deadlines) -> None:
     """The same behind a beginning that takes its time, which has a bound of its own."""
-    sent = []
-    # First without: an answer that is never sent is for MP-HOST-RECALL-006.
-    for share in (0.0, _SHARE):
-        recall = _GoingBy("enrich_s", _SHARE, "The lamps are lit.")
-        begin = _GoingBy("enrich_s", share)
-
-        def learn(key: str, config: dict[str, Any], hooks: Any = (recall, begin)) -> None:
-            for hook in hooks:
-                hook.config = config
-
-        acts: dict[str, Any] = {
-            "initialize": learn,
-            "enrich_turn": recall,
-            "on_turn_start": begin,
-        }
-        host = run.opened(run.serving("turns", **acts), deadlines=deadlines)
-        if not host.has("turn"):
+    for _ in range(_TRIES):
+        # First without: an answer that is never sent is for MP-HOST-RECALL-006.
+        recall, is_sent = _asked_in_a_turn(run, deadlines, 0.0)
+        if not is_sent:
             return
-        host.turn("Which lamps are lit?")
-        sent.append(host.model.was_sent("The lamps are lit."))
-    if sent == [True, False]:
-        _is_not_waited_for(run, recall, "behind a slow beginning, the answer of a provider")
+        recall, is_sent = _asked_in_a_turn(run, deadlines, _SHARE)
+        if is_sent:
+            return
+    _is_not_waited_for(run, recall, "behind a slow beginning, the answer of a provider")
+
+
+def _asked_in_a_turn(run: HostRun, deadlines: Deadlines, share: float) -> tuple[_GoingBy, bool]:
+    """The recall of a turn whose beginning takes that share; True if the model got the answer."""
+    recall = _GoingBy("enrich_s", _SHARE, "The lamps are lit.")
+    begin = _GoingBy("enrich_s", share)
+
+    def learn(key: str, config: dict[str, Any]) -> None:
+        for hook in (recall, begin):
+            hook.config = config
+
+    acts: dict[str, Any] = {"initialize": learn, "enrich_turn": recall, "on_turn_start": begin}
+    host = run.opened(run.serving("turns", **acts), deadlines=deadlines)
+    if not host.has("turn"):
+        return recall, False
+    host.turn("Which lamps are lit?")
+    return recall, host.model.was_sent("The lamps are lit.")
 
 
 def _is_not_waited_for(run: HostRun, hook: _GoingBy, what: str) -> None:
