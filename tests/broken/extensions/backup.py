@@ -1,5 +1,7 @@
 """Backups that lack data, need a session, or take everything along."""
 
+import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -63,3 +65,31 @@ class NothingIsListedBeforeASession(Configured):
 class TheWholeHomeIsListed(Configured):
     def backup_paths(self) -> list[str]:
         return [*super().backup_paths(), str(Path.home())]
+
+
+@mutant(kills="MP-BACKUP-003", says="in a text of", report="K5")
+class LongTextsAreKeptByTheirPath(Journal):
+    def capabilities(self) -> dict[str, Any]:
+        return {**super().capabilities(), "extensions": ["backup"]}
+
+    def backup_paths(self) -> list[str]:
+        return []
+
+    def _save(self) -> None:
+        assert self._path is not None
+        for entry in self._entries:
+            if len(text := entry["text"]) > 4_000:
+                name = hashlib.sha256(ascii(text).encode()).hexdigest()
+                kept = self._path.with_name(f"{name}.txt")
+                kept.write_text(json.dumps(text), "ascii")
+                entry["text"] = f"in a file\0{kept}"
+        super()._save()
+        self._entries = self._load()
+
+    def _load(self) -> list[dict[str, str]]:
+        found = super()._load()
+        for entry in found:
+            _, is_long, kept = entry["text"].partition("\0/")
+            if is_long and (path := Path(f"/{kept}")).exists():
+                entry["text"] = json.loads(path.read_text("ascii"))
+        return found

@@ -8,6 +8,7 @@ from typing import Any
 from tests.broken.marks import mutant
 from tests.good.ledger import Listing
 from tests.good.private import Private
+from tests.good.tenants import digest
 from tests.good.waiting import Waiting
 
 
