@@ -40,7 +40,7 @@ _TURNS = 4
 _ALIKE = 24
 
 #: Number of turns of another user, more than a search asks its store for, and seconds for them.
-_CROWD, _CROWD_S = 120, 4.0
+_CROWD, _CROWD_S = {"quick": 120, "ci": 500, "deep": 500}, 4.0
 
 _LONG_CHARS = 100_000
 
@@ -131,9 +131,12 @@ _Break = Callable[[Subject, list[dict[str, Any]]], None]
 def _breaks(run: Run, old: tenants.Tenant) -> dict[str, _Break]:
     """The calls behind which an instance is used on, in the order in which they may come."""
     found: dict[str, _Break] = {}
+    is_told = not run.binding.can_declare or entries.served(run, switches.EXTENSION)
+    if is_told and not run.lacks("switch"):
+        # First of all: it may take back what stands before it.
+        found["a rewind"] = functools.partial(_rewinds, old.session)
     if not run.lacks("compress"):
         found["a compression"] = _compresses
-    is_told = not run.binding.can_declare or entries.served(run, switches.EXTENSION)
     if is_told and not run.lacks("end"):
         found["an end of the session"] = _ends
     if is_told and not run.lacks("switch") and "session" not in run.declared("isolates", []):
@@ -145,6 +148,10 @@ def _breaks(run: Run, old: tenants.Tenant) -> dict[str, _Break]:
 
 def _compresses(subject: Subject, said: list[dict[str, Any]]) -> None:
     routes.in_passing(lambda: subject.compress(said, 1))
+
+
+def _rewinds(session: str, subject: Subject, said: list[dict[str, Any]]) -> None:
+    routes.in_passing(lambda: switches.REWIND.make(subject, session, session))
 
 
 def _ends(subject: Subject, said: list[dict[str, Any]]) -> None:
@@ -430,7 +437,7 @@ def _among_many_of_another_user(run: Run) -> None:
             return
         if not told:
             with run.session(home, user_id=f"{run.config()['user_id']}-guest") as guest:
-                while told < _CROWD and monotonic() < until:
+                while told < _CROWD[run.context.profile] and monotonic() < until:
                     told += 1
                     if not _taken(guest, f"{both} So far {told} times."):
                         break
@@ -449,6 +456,23 @@ def _of_sessions_side_by_side(run: Run) -> None:
     if losses.lost(run, facts):
         _all_come_back(run, _told_side_by_side(run), _SIDE_BY_SIDE)
         _all_come_back(run, facts, f"{_SIDE_BY_SIDE}, {again}")
+    _beside_a_job(run)
+
+
+def _beside_a_job(run: Run) -> None:
+    """A job that runs by the clock begins while a conversation is open."""
+    fact = run.facts.new()
+    with run.session() as subject:
+        try:
+            job = run.open(agent_context="cron")
+        except HookRaised as failure:
+            if failure.ends_process:
+                raise
+            return  # for MP-CTX-001
+        run.plant(subject, fact, "turns")
+        run.close(job)
+        subject.record(*_GOODBYE)
+    _all_come_back(run, [fact], "that a session recorded while a job of its home was open")
 
 
 _SIDE_BY_SIDE = "that two sessions of one home recorded while both were open"
