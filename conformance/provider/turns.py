@@ -13,6 +13,7 @@ from memproto.adapters import tool_results
 from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.evidence import NotRecalled, Recalled
 from memproto.testing.facts import Fact
+from memproto.testing.instruments.threads import together
 from memproto.testing.lifetimes.ends import HostProcess
 from memproto.testing.needs import BETTER_RECALL, depends_on
 from memproto.testing.provider import losses, routes
@@ -49,6 +50,9 @@ _PATIENCE_S = 8.0
 
 #: A text of this length is nowhere too long.
 _PLAIN_CHARS = 200
+
+#: Number of times that two calls of a tool begin together.
+_ROUNDS = 3
 
 #: Number of texts that a tool stores beside one another: of two ids one may begin the other.
 _NOTES = 12
@@ -1371,9 +1375,70 @@ def what_a_tool_stored_comes_back(run: Run) -> None:
             ),
         )
     _in_a_home_of_any_name(run, "tools")
+    _notes_alike(run)
     _comes_back_however_weighed(run, weights)
     _comes_back_in_the_place_of_another(run)
     _stays_beside_a_forgotten_one(run)
+    _comes_back_beside_another_call(run)
+
+
+def _notes_alike(run: Run) -> None:
+    """Texts that are alike but for what is said; a tool says of each that it is stored."""
+    if run.watch.calls_left is not None:
+        return
+
+    def is_taken(subject: Subject, text: str) -> bool:
+        call = routes.storing_call(subject.tools(), text)
+        return call is not None and not tool_results.refused(subject.call_tool(*call))
+
+    if lost := beginnings.lost(run, is_taken, run.own_home("notes-alike")):
+        wanted = "each of the texts recalled that a tool answered to have stored and that are alike"
+        run.violated(lost.told(wanted=wanted))
+
+
+def _comes_back_beside_another_call(run: Run) -> None:
+    """Two calls of one answer of the model run side by side."""
+    if run.is_selective or run.watch.calls_left is not None:
+        return
+    if text := losses.seen_again(functools.partial(_lost_beside_another_call, run)):
+        run.violated(
+            NotRecalled(
+                wanted="text that a tool answered to have stored beside another call of it",
+                texts=(text,),
+                about="stored by a call that reported no error",
+            ),
+        )
+
+
+def _lost_beside_another_call(run: Run) -> str:
+    """The text of a call that ran beside another one, and is lost; "" for none."""
+    told: list[Fact] = []
+
+    def tells(subject: Subject, fact: Fact) -> None:
+        if _told_by_tool(subject, fact) is not None:
+            told.append(fact)
+
+    with run.session() as subject:
+        for _ in range(_ROUNDS):
+            gone, *pair = run.facts.several(3)
+            calls: list[Callable[[], Any]] = _call_that_forgets(run, subject, gone)
+            calls += [functools.partial(tells, subject, fact) for fact in pair]
+            for raised in together(*calls):
+                if raised is not None and not isinstance(raised, HookRaised):
+                    raise raised
+    lost = losses.lost(run, told)
+    return lost[0].text if lost else ""
+
+
+def _call_that_forgets(run: Run, subject: Subject, fact: Fact) -> list[Callable[[], Any]]:
+    """A call by which a tool forgets a fact that it is told here; none if no tool does."""
+    told = _told_by_tool(subject, fact)
+    if told is None:
+        return []
+    tools = tool_calls.offered(run, subject.tools())
+    answers = [told[1], *_shown_of(subject, tools, fact)]
+    asked = tool_memory.forgetting(tools, told[0], fact, answers)
+    return [functools.partial(subject.call_tool, *asked[:2])] if asked else []
 
 
 def _comes_back_however_weighed(run: Run, weights: list[tuple[str, Any]]) -> None:
