@@ -808,14 +808,16 @@ def _others_leave_it(run: Run, target: str) -> None:
 
 def _lost_beside(run: Run, target: str) -> tuple[str, str] | None:
     """The write behind which another entry is gone, and the text of that; None if each stays."""
-    home, (part, rest, again) = run.own_home("beside"), run.facts.several(3)
+    home, (part, rest, again, near) = run.own_home("beside"), run.facts.several(4)
     whole = f"{part.text} {rest.text}"
     with run.session(home) as subject:
         owed = _told_beside(subject, target, part, again, whole)
+        if _accepts(subject, target, near.text):
+            owed[_OF_NONE] = near
     with run.session(home) as subject:
         owed = {what: fact for what, fact in owed.items() if run.brings_back(subject, fact)}
     with run.session(home) as subject:
-        for text in (whole, again.text):
+        for text in (whole, again.text, near.renamed(run.facts.name()).text):
             _accepts(subject, target, "", "remove", text)
     with run.session(home) as subject:
         if not _accepts(subject, target, again.text):
@@ -827,6 +829,7 @@ def _lost_beside(run: Run, target: str) -> tuple[str, str] | None:
 #: The fate of an entry, as it completes "recalled after ...".
 _OF_A_LONGER = "a remove of a longer text that begins with it"
 _ADDED_AGAIN = "a remove and another add of it, in sessions of their own"
+_OF_NONE = "a remove whose old_text fits no entry, and is the same but for a name"
 
 
 def _told_beside(

@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import difflib
 import json
 import re
 import threading
