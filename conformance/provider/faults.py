@@ -519,7 +519,7 @@ def _must_come_back(run: Run, facts: list[Fact], route: str, key: str) -> None:
 
 
 def _keeps_the_order_of_writes(bench: Bench) -> None:
-    """What waited is sent by a later session in the order in which it was accepted."""
+    """A later session sends the writes that waited in the order in which they were accepted."""
     run = bench.run
     added = mirrored_writes.targets(run, "add") if run.serves("writes") else []
     target = next((t for t in mirrored_writes.targets(run, "replace") if t in added), "")
