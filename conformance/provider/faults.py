@@ -362,6 +362,7 @@ _REFUSING: dict[str, Mode] = {
     "429": modes.retry_after("2"),
     "500": modes.status(500),
     "503": modes.status(503),
+    "a page of HTML with 200": modes.page(),
     "a reset": modes.reset,
 }
 
@@ -382,6 +383,9 @@ _BEGINNING = "There is something to note."
 #: Number of texts that wait in a queue, and of those that are replaced meanwhile.
 _WAITING = {"quick": 24, "ci": 130, "deep": 130}
 _REPLACED = 2
+
+#: Until the answer to a request that came in has reached its client.
+_ANSWERED_S = 0.2
 
 #: For the request of one that recalls behind the beginning of a turn.
 _BEGUN_S = 0.5
@@ -708,7 +712,9 @@ def _written(bench: Bench, subject: Subject, route: str, working: Mode) -> dict[
         seen = bench.server.pieces
         if accepts(subject, fact, route):
             accepted[said] = fact
-            bench.server.wait_for(lambda: bench.server.pieces > seen, _BEHIND_S)  # noqa: B023 - called at once
+            if bench.server.wait_for(lambda: bench.server.pieces > seen, _BEHIND_S):  # noqa: B023 - called at once
+                # A worker that is cut off now would not hear the answer.
+                bench.run.stays_silent(lambda: False, _ANSWERED_S)
         bench.turn(working)
     return accepted
 

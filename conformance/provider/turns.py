@@ -120,9 +120,9 @@ def _lost_behind_a_break(run: Run) -> tuple[str, Fact] | None:
             if _taken(subject, before.text):
                 told.append(before)
                 goes_on(subject, switches.transcript(told))
+                # Later breaks are not told of it, which could bring it back.
                 if _taken(subject, fact.text):
                     owed[fact] = what
-                    told.append(fact)
         # The last turn of a session has a rule of its own, MP-TURN-003.
         _taken(subject, _GOODBYE[0])
     lost = losses.lost(run, list(owed), home)

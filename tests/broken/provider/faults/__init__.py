@@ -10,6 +10,7 @@ from memproto.errors import Rejected, Unavailable
 from tests.broken.marks import mutant
 from tests.good.remote import Remote, client, logger
 from tests.good.remote.client import Refused
+from tests.good.unusual import queued
 from tests.good.waiting import Waiting
 
 _AN_HOUR_S = 3_600.0
@@ -339,4 +340,26 @@ class ThePauseEndsByTheWallClock(Hasty):
             return super()._ask(path, asked, within_s)
         except Unavailable:
             self._until_s = time.time() + 2.0
+            raise
+
+
+@mutant(kills="MP-FAULT-006", says="under 429", report="H4", scale=0.3)
+class WhatIsNoServerErrorIsASuccess(Waiting):
+    def _asked(self, path: str, asked: dict[str, Any], seconds: float) -> dict[str, Any]:
+        try:
+            return super()._asked(path, asked, min(seconds, 1.0))
+        except queued.Refused as error:
+            if path == "/changes" and error.status == 429:
+                return {"entries": []}
+            raise
+
+
+@mutant(kills="MP-FAULT-006", says="a page of HTML with 200", report="H4", scale=0.3)
+class APageOfAProxyIsASuccess(Waiting):
+    def _asked(self, path: str, asked: dict[str, Any], seconds: float) -> dict[str, Any]:
+        try:
+            return super()._asked(path, asked, min(seconds, 1.0))
+        except json.JSONDecodeError:
+            if path == "/changes":
+                return {"entries": []}
             raise
