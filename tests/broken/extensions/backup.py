@@ -1,6 +1,5 @@
 """Backups that lack data, need a session, or take everything along."""
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from tests.broken.marks import mutant
 from tests.good.configured import Configured
 from tests.good.journal import Journal
+from tests.good.tenants import digest
 
 
 @mutant(kills="MP-BACKUP-001", says="AttributeError", report="K5")
@@ -76,11 +76,9 @@ class LongTextsAreKeptByTheirPath(Journal):
         return []
 
     def _save(self) -> None:
-        assert self._path is not None
         for entry in self._entries:
             if len(text := entry["text"]) > 4_000:
-                name = hashlib.sha256(ascii(text).encode()).hexdigest()
-                kept = self._path.with_name(f"{name}.txt")
+                kept = Path(str(self._path)).with_name(digest(text))
                 kept.write_text(json.dumps(text), "ascii")
                 entry["text"] = f"in a file\0{kept}"
         super()._save()
