@@ -362,7 +362,6 @@ _REFUSING: dict[str, Mode] = {
     "429": modes.retry_after("2"),
     "500": modes.status(500),
     "503": modes.status(503),
-    "a page of HTML with 200": modes.page(),
     "a reset": modes.reset,
 }
 

@@ -352,14 +352,3 @@ class WhatIsNoServerErrorIsASuccess(Waiting):
             if path == "/changes" and error.status == 429:
                 return {"entries": []}
             raise
-
-
-@mutant(kills="MP-FAULT-006", says="a page of HTML with 200", report="H4", scale=0.3)
-class APageOfAProxyIsASuccess(Waiting):
-    def _asked(self, path: str, asked: dict[str, Any], seconds: float) -> dict[str, Any]:
-        try:
-            return super()._asked(path, asked, min(seconds, 1.0))
-        except json.JSONDecodeError:
-            if path == "/changes":
-                return {"entries": []}
-            raise
