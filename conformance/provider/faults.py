@@ -1,6 +1,8 @@
 """Chapter 82: backends that are silent, slow or wrong, and how long a hook then takes."""
 
 import contextlib
+import datetime as dt
+import functools
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -31,6 +33,7 @@ from memproto.testing.faults.bench import (
 from memproto.testing.faults.server import Mode
 from memproto.testing.faults.sink import Taking
 from memproto.testing.instruments.logs import Records
+from memproto.testing.instruments.walltime import wall_clock
 from memproto.testing.needs import READ_BACK, depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
@@ -41,7 +44,7 @@ from memproto.testing.provider.subject import (
     Subject,
     is_unreachable,
 )
-from memproto.testing.scenarios import tenants
+from memproto.testing.scenarios import entries, mirrored_writes, tenants
 from memproto.testing.scenarios.starts import needs_starts
 from memproto.testing.wire import show
 
@@ -365,6 +368,9 @@ _REFUSING: dict[str, Mode] = {
 #: Seconds that a provider may take to see that its backend works again, by the specification.
 _AGAIN_S = 60.0
 
+#: So far the wall clock is set back while a backend fails.
+_A_DAY = dt.timedelta(days=1)
+
 
 #: A hook that waits for its backend takes longer.
 _AT_ONCE_S = 0.3
@@ -372,6 +378,13 @@ _AT_ONCE_S = 0.3
 #: Beginning of a turn whose text is looked for in requests: a question about that is none. A
 #: host may record other words than those with which the turn began, as for a command.
 _BEGINNING = "There is something to note."
+
+#: Number of texts that wait in a queue, and of those that are replaced meanwhile.
+_WAITING = {"quick": 24, "ci": 130, "deep": 130}
+_REPLACED = 2
+
+#: Until the answer to a request that came in has reached its client.
+_ANSWERED_S = 0.2
 
 #: For the request of one that recalls behind the beginning of a turn.
 _BEGUN_S = 0.5
@@ -430,6 +443,10 @@ def _comes_back(run: Run) -> None:
         if "user" in run.declared("isolates", ["profile"]):
             with contextlib.suppress(tenants.Refused):
                 _stays_with_its_user(bench, route)
+        _keeps_all_that_waits(bench, route)
+        _keeps_the_order_of_writes(bench)
+        if entries.served(run, "privacy"):
+            _shows_and_forgets_all_or_nothing(bench, route)
 
 
 def _keeps_what_a_tool_took(bench: Bench) -> None:
@@ -455,6 +472,126 @@ def _keeps_what_a_tool_took(bench: Bench) -> None:
                 operation="call_tool",
                 requirement="MP-TOOL-001",
             )
+
+
+def _keeps_all_that_waits(bench: Bench, route: str) -> None:
+    """Many texts wait in the queues of two sessions, which end before the backend works again."""
+    run = bench.run
+    if run.is_selective or run.watch.calls_left is not None:
+        return
+    is_one = "session" in run.declared("isolates", ["profile"])
+    is_one |= run.declared("single_writer", default=False)
+    key, taken = run.session_key(), list[Fact]()
+    with contextlib.ExitStack() as sessions:
+        one = sessions.enter_context(run.session(session=key))
+        other = one if is_one else sessions.enter_context(run.session())
+        bench.turn(_AWAY)
+        for number in range(_WAITING[run.context.profile]):
+            fact, subject = run.facts.new(), (one, other)[number % 2]
+            took_s, is_taken = elapsed(functools.partial(accepts, subject, fact, route))
+            if not is_taken:
+                break
+            taken.append(fact)
+            if took_s > _AT_ONCE_S * noise.slowdown():
+                break
+    bench.turn(modes.forward)
+    # The oldest ones make room where a queue has an end, and files of one name are one.
+    _must_come_back(run, [*taken[:4], *taken[4:][-2:]], route, key)
+
+
+def _must_come_back(run: Run, facts: list[Fact], route: str, key: str) -> None:
+    def lost() -> list[Fact]:
+        with run.session(session=key) as again:
+            missing = [fact for fact in facts if not run.brings_back(again, fact)]
+        return losses.lost(run, missing)
+
+    if facts and lost():
+        _given_time(run, lambda session: all(run.brings_back(session, fact) for fact in facts))
+        if left := lost():
+            run.violated(
+                NotRecalled(
+                    wanted=(
+                        "each text recalled that two sessions accepted while the backend answered "
+                        "503, when it works again"
+                    ),
+                    texts=tuple(fact.text for fact in left),
+                    of=len(facts),
+                ),
+                operation=routes.OPERATIONS[route],
+            )
+
+
+def _keeps_the_order_of_writes(bench: Bench) -> None:
+    """A later session sends the writes that waited in the order in which they were accepted."""
+    run = bench.run
+    added = mirrored_writes.targets(run, "add") if run.serves("writes") else []
+    target = next((t for t in mirrored_writes.targets(run, "replace") if t in added), "")
+    if not target or run.is_selective or run.watch.calls_left is not None:
+        return
+    owed: list[tuple[Fact, Fact]] = []
+    with run.session() as subject:
+        bench.turn(_AWAY)
+        for _ in range(_REPLACED):
+            old, new = run.facts.several(2)
+            with contextlib.suppress(HookRaised):
+                subject.mirror("add", target, old.text, None)
+                subject.mirror("replace", target, new.text, old.text)
+                owed.append((old, new))
+    bench.turn(modes.forward)
+    if not owed or losses.lost(run, [new for _, new in owed]):
+        return
+    with run.session() as again:
+        back = [old for old, _ in owed if run.brings_absent(again, old)]
+    if back:
+        run.violated(
+            Recalled(
+                wanted="an add and a replace of it in their order, though the backend was away",
+                texts=(back[0].text,),
+                tail=", which was replaced while the backend answered 503",
+            ),
+            operation="mirror",
+            requirement="MP-DATA-002",
+        )
+
+
+def _shows_and_forgets_all_or_nothing(bench: Bench, route: str) -> None:
+    """An answer while the backend is away is one for all that is stored."""
+    run, fact, key = bench.run, bench.run.facts.new(), bench.run.session_key()
+    home = run.own_home("forgotten")
+    with run.session(home, key) as subject:
+        run.plant(subject, fact, route)
+    with run.session(home, key) as subject:
+        if not run.brings_back(subject, fact):
+            return
+        answers: dict[str, Any] = {}
+        bench.turn(_AWAY)
+        for name in ("export", "forget"):
+            with contextlib.suppress(HookRaised):
+                answers[name] = getattr(subject, name)({})
+        bench.turn(modes.forward)
+    shown = entries.fitting(answers["export"], "export")["items"] if "export" in answers else []
+    if "export" in answers and not entries.of_fact(shown, fact):
+        run.violated(
+            NotRecalled(
+                wanted="everything that recall can bring back exported, or an error",
+                texts=(fact.text,),
+                verb="is not among the items of an export while the backend answered 503",
+            ),
+            operation="export",
+            requirement="MP-PRIV-003",
+        )
+    with run.session(home, key) as again:
+        is_gone = run.wait_until(lambda: not run.brings_absent(again, fact), run.freshness_s)
+    if "forget" in answers and not is_gone:
+        run.violated(
+            Recalled(
+                wanted="text of a forgotten scope gone, or an error",
+                texts=(fact.text,),
+                tail=", which forget() took away while the backend answered 503",
+            ),
+            operation="forget",
+            requirement="MP-PRIV-005",
+        )
 
 
 def _stays_with_its_user(bench: Bench, route: str) -> None:
@@ -574,7 +711,9 @@ def _written(bench: Bench, subject: Subject, route: str, working: Mode) -> dict[
         seen = bench.server.pieces
         if accepts(subject, fact, route):
             accepted[said] = fact
-            bench.server.wait_for(lambda: bench.server.pieces > seen, _BEHIND_S)  # noqa: B023 - called at once
+            if bench.server.wait_for(lambda: bench.server.pieces > seen, _BEHIND_S):  # noqa: B023 - called at once
+                # A worker that is cut off now would not hear the answer.
+                bench.run.stays_silent(lambda: False, _ANSWERED_S)
         bench.turn(working)
     return accepted
 
@@ -661,6 +800,30 @@ def a_backend_that_works_again_is_used_again(run: Run) -> None:
             _is_not(run, routes.OPERATIONS[route], gone)
         if is_told_again:
             _is_stored_once_that_was_refused(run, refused, fact, route)
+        if asks:
+            _is_used_again_by_no_wall_clock(bench, known, route)
+
+
+def _is_used_again_by_no_wall_clock(bench: Bench, known: Fact, route: str) -> None:
+    """A clock that is set back while the backend fails makes no pause a day long."""
+    run = bench.run
+    with wall_clock() as clock, run.session() as subject:
+        bench.turn(modes.status(503))
+        with contextlib.suppress(HookRaised):
+            subject.recall(known.query)
+        accepts(subject, run.facts.new(), route)
+        clock.jump(clock.now() - _A_DAY)
+        bench.turn(modes.forward)
+        if not run.wait_until(lambda: run.brings_back(subject, known), _AGAIN_S):
+            run.violated(
+                NotRecalled(
+                    wanted=f"{run.hook('recall')} works when the backend works again",
+                    texts=(known.text,),
+                    tail=f" within {_AGAIN_S:g} s, behind a clock that was set back by a day",
+                ),
+                operation="recall",
+                requirement="MP-TIME-001",
+            )
 
 
 def _is_no_earlier_answer(run: Run, answer: Any, before: Any, known: Fact, other: Fact) -> None:

@@ -37,7 +37,7 @@ from memproto.testing.processes import sandbox
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, HookWithdrawn, Subject
-from memproto.testing.scenarios import credentials, poor_sessions, texts, tool_calls
+from memproto.testing.scenarios import credentials, entries, poor_sessions, texts, tool_calls
 from memproto.testing.wire import show
 
 #: A life in a process of its own; and three more if something is lost.
@@ -640,9 +640,21 @@ def _said_of_its_backend(
     yield from _heard(ears, "open", lambda: opened.append(run.open(**extra)))
     for subject in opened:
         fact = run.facts.new()
-        for operation, call in routes.core_calls(subject, fact.text, fact.query).items():
+        calls = [*routes.core_calls(subject, fact.text, fact.query).items()]
+        for operation, call in [*calls, *_calls_of_extensions(run, subject, fact)]:
             yield from _heard(ears, operation, call)
         yield from _heard(ears, "close", functools.partial(run.close, subject))
+
+
+def _calls_of_extensions(
+    run: Run, subject: Subject, fact: Fact
+) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Calls of the hooks that tell a host or a user why they fail."""
+    if subject.has("tools"):
+        yield "call_tool", lambda: _stored_by_tool(subject, fact)
+    if entries.served(run, "privacy"):
+        yield "export", lambda: subject.export({})
+        yield "forget", lambda: subject.forget({"session_id": f"{run.session_key()}-none"})
 
 
 def _heard(

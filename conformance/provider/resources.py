@@ -150,10 +150,15 @@ def _judge(
 
 
 def _whole(run: Run) -> None:
-    """As `_session`, with the hooks of extensions that start something in the background too."""
+    """
+    As `_session`, with the hooks of extensions that start something in the background too.
+
+    Hosts call hooks on other threads than the one that starts and ends a session.
+    """
     subject = run.open()
     with contextlib.suppress(HookRaised):
-        routes.live_fully(subject, run.facts.new())
+        if raised := threads.together(lambda: routes.live_fully(subject, run.facts.new()))[0]:
+            raise raised
     run.close(subject)
 
 

@@ -430,6 +430,9 @@ _FAMILIES = {
     "text in front of 300 characters": ("1" + "n" * 300 + "{}", "2" + "n" * 300 + "{}"),
 }
 
+#: Separators that stand in ids, and by which a key is made of two.
+_SEPARATORS = (":", "/", "-", "_")
+
 _PLATFORM_USER_FAMILIES = {
     "a separator": (
         "{}.berg@mail.example",
@@ -563,6 +566,20 @@ def different_ids_stay_different(run: Run) -> None:
             refusals.append(reason)
     if len(refusals) == len(families):
         raise refusals[0]
+    if {"user", "session"} <= set(run.declared("isolates", [])) and not run.binding.ids_by_platform:
+        for number, separator in run.of_part(enumerate(_SEPARATORS)):
+            _joined(run, number, separator).judge(route)
+
+
+def _joined(run: Run, number: int, separator: str) -> "_Family":
+    """A user and a session each, whose ids are the same when a separator joins them."""
+    base, home = run.session_key(), run.own_home(f"joined-{number}")
+    parts = ((f"{base}{separator}north", "south"), (base, f"north{separator}south"))
+    members = [
+        Tenant(f"user_id {user!r} in the session {key!r}", key, home, {"user_id": user})
+        for user, key in parts
+    ]
+    return _Family(run, members, "are the same where they are joined", "two plain ids of each kind")
 
 
 def _both_keep_equal_texts(run: Run, pair: list[Tenant], route: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from memproto.testing.clauses import Lost, NotApplicable, check
-from memproto.testing.evidence import Differs, NotRecalled, Raised
+from memproto.testing.evidence import Differs, NotRecalled, Raised, Recalled
 from memproto.testing.facts import Fact
 from memproto.testing.instruments.walltime import (
     KATHMANDU,
@@ -19,9 +19,11 @@ from memproto.testing.instruments.walltime import (
     time_zone,
     wall_clock,
 )
+from memproto.testing.needs import depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
+from memproto.testing.scenarios import mirrored_writes
 from memproto.testing.wire import show
 
 _YEARS = dt.timedelta(days=20 * 365)
@@ -42,6 +44,20 @@ class _Lost(Exception):
     """
 
     def __init__(self, evidence: NotRecalled) -> None:
+        super().__init__(evidence)
+        self.evidence = evidence
+
+
+class _IsBack(Exception):
+    """
+    A text that was removed on a journey is recalled again.
+
+    Attributes:
+        evidence: The text, and when it was removed and asked for.
+
+    """
+
+    def __init__(self, evidence: Recalled) -> None:
         super().__init__(evidence)
         self.evidence = evidence
 
@@ -82,7 +98,9 @@ def _through_years(run: Run, route: str, home: Path | None, move: _Move) -> None
     move(_STILL)
     _one_session(run, home, route, first, second)
     _all_come_back(run, home, {first: _STILL, second: _STILL}, _STILL)
+    removed = _removed(run, home, route)
     move(_BACK)
+    _stays_removed(run, home, removed, _STILL, _BACK)
     is_shown = _asked_for(run, home, first)
     _one_session(run, home, route, past)
     _all_come_back(run, home, {past: _BACK}, _BACK)
@@ -120,8 +138,10 @@ def _through_zones(run: Run, route: str, home: Path | None, move: _Move) -> None
     before, early, late = run.facts.several(3)
     move(_EAST)
     _one_session(run, home, route, before)
+    removed = _removed(run, home, route)
     move(_WEST)
     _all_come_back(run, home, {before: _EAST}, _WEST)
+    _stays_removed(run, home, removed, _EAST, _WEST)
     move(_EAST)
     with run.session(home) as subject:
         _store(run, subject, early, route)
@@ -150,6 +170,9 @@ def _goes_well(run: Run, route: str, journey: _Journey, when: str) -> None:
         journey(run, route, _home(run, route, "before"), lambda when: None)
     except _Lost:
         raise Lost(f"text stored through {route} did not come back {when}") from None
+    except _IsBack:
+        reason = f"text that was removed comes back {when}"
+        raise Lost(reason, depends_on("MP-WRITE-004")) from None
 
 
 def _goes_as_well(run: Run, route: str, journey: _Journey, move: _Move) -> None:
@@ -172,6 +195,13 @@ def _goes_as_well(run: Run, route: str, journey: _Journey, move: _Move) -> None:
                 ),
             ),
             operation=stored_by,
+        )
+    except _IsBack as back:
+        run.violated(
+            back.evidence.told(
+                wanted="text that was removed gone from recall, as when the time is left alone"
+            ),
+            operation="mirror",
         )
     except HookRaised as failure:
         if failure.is_report or failure.ends_process:
@@ -206,6 +236,34 @@ def _store(run: Run, subject: Subject, fact: Fact, route: str) -> None:
     run.plant(subject, fact, route)
     if not run.lacks("compress"):
         routes.in_passing(lambda: subject.compress([{"role": "user", "content": fact.text}]))
+
+
+def _removed(run: Run, home: Path | None, route: str) -> Fact | None:
+    """A text that was added and removed, and is gone; None if the provider removes none."""
+    target = next(iter(mirrored_writes.targets(run, "remove")), "")
+    if route != "writes" or target not in mirrored_writes.targets(run, "add"):
+        return None
+    fact = run.facts.new()
+    try:
+        for action, text, old in (("add", fact.text, None), ("remove", "", fact.text)):
+            with run.session(home) as subject:
+                mirrored_writes.write(subject, action, target, text, old)
+    except mirrored_writes.Refused:
+        return None
+    run.settle()
+    is_gone = run.wait_until(lambda: not _is_shown(run, home, fact), run.freshness_s)
+    return fact if is_gone else None
+
+
+def _is_shown(run: Run, home: Path | None, fact: Fact) -> bool:
+    with run.session(home) as again:
+        return fact.is_in(routes.recalled(again, fact.query))
+
+
+def _stays_removed(run: Run, home: Path | None, fact: Fact | None, when: str, asked: str) -> None:
+    if fact is not None and _is_shown(run, home, fact):
+        lead, tail = f"{asked}, {fact.query!r} brings ", f", which was removed {when}"
+        raise _IsBack(Recalled(texts=(fact.text,), lead=lead, tail=tail))
 
 
 def _asked_for(run: Run, home: Path | None, fact: Fact) -> bool:

@@ -13,6 +13,7 @@ from memproto.adapters import tool_results
 from memproto.testing.clauses import Lost, NotApplicable, Untestable, check
 from memproto.testing.evidence import NotRecalled, Recalled
 from memproto.testing.facts import Fact
+from memproto.testing.instruments.threads import together
 from memproto.testing.lifetimes.ends import HostProcess
 from memproto.testing.needs import BETTER_RECALL, depends_on
 from memproto.testing.provider import losses, routes
@@ -40,7 +41,7 @@ _TURNS = 4
 _ALIKE = 24
 
 #: Number of turns of another user, more than a search asks its store for, and seconds for them.
-_CROWD, _CROWD_S = 120, 4.0
+_CROWD, _CROWD_S = {"quick": 120, "ci": 500, "deep": 500}, 4.0
 
 _LONG_CHARS = 100_000
 
@@ -49,6 +50,9 @@ _PATIENCE_S = 8.0
 
 #: A text of this length is nowhere too long.
 _PLAIN_CHARS = 200
+
+#: Number of times that two calls of a tool begin together.
+_ROUNDS = 3
 
 #: Number of texts that a tool stores beside one another: of two ids one may begin the other.
 _NOTES = 12
@@ -116,9 +120,9 @@ def _lost_behind_a_break(run: Run) -> tuple[str, Fact] | None:
             if _taken(subject, before.text):
                 told.append(before)
                 goes_on(subject, switches.transcript(told))
+                # Later breaks are not told of it, which could bring it back.
                 if _taken(subject, fact.text):
                     owed[fact] = what
-                    told.append(fact)
         # The last turn of a session has a rule of its own, MP-TURN-003.
         _taken(subject, _GOODBYE[0])
     lost = losses.lost(run, list(owed), home)
@@ -131,9 +135,12 @@ _Break = Callable[[Subject, list[dict[str, Any]]], None]
 def _breaks(run: Run, old: tenants.Tenant) -> dict[str, _Break]:
     """The calls behind which an instance is used on, in the order in which they may come."""
     found: dict[str, _Break] = {}
+    is_told = not run.binding.can_declare or entries.served(run, switches.EXTENSION)
+    if is_told and not run.lacks("switch"):
+        # First of all: it may take back what stands before it.
+        found["a rewind"] = functools.partial(_rewinds, old.session)
     if not run.lacks("compress"):
         found["a compression"] = _compresses
-    is_told = not run.binding.can_declare or entries.served(run, switches.EXTENSION)
     if is_told and not run.lacks("end"):
         found["an end of the session"] = _ends
     if is_told and not run.lacks("switch") and "session" not in run.declared("isolates", []):
@@ -145,6 +152,10 @@ def _breaks(run: Run, old: tenants.Tenant) -> dict[str, _Break]:
 
 def _compresses(subject: Subject, said: list[dict[str, Any]]) -> None:
     routes.in_passing(lambda: subject.compress(said, 1))
+
+
+def _rewinds(session: str, subject: Subject, said: list[dict[str, Any]]) -> None:
+    routes.in_passing(lambda: switches.REWIND.make(subject, session, session))
 
 
 def _ends(subject: Subject, said: list[dict[str, Any]]) -> None:
@@ -430,7 +441,7 @@ def _among_many_of_another_user(run: Run) -> None:
             return
         if not told:
             with run.session(home, user_id=f"{run.config()['user_id']}-guest") as guest:
-                while told < _CROWD and monotonic() < until:
+                while told < _CROWD[run.context.profile] and monotonic() < until:
                     told += 1
                     if not _taken(guest, f"{both} So far {told} times."):
                         break
@@ -449,6 +460,23 @@ def _of_sessions_side_by_side(run: Run) -> None:
     if losses.lost(run, facts):
         _all_come_back(run, _told_side_by_side(run), _SIDE_BY_SIDE)
         _all_come_back(run, facts, f"{_SIDE_BY_SIDE}, {again}")
+    _beside_a_job(run)
+
+
+def _beside_a_job(run: Run) -> None:
+    """A job that runs by the clock begins while a conversation is open."""
+    fact = run.facts.new()
+    with run.session() as subject:
+        try:
+            job = run.open(agent_context="cron")
+        except HookRaised as failure:
+            if failure.ends_process:
+                raise
+            return  # for MP-CTX-001
+        run.plant(subject, fact, "turns")
+        run.close(job)
+        subject.record(*_GOODBYE)
+    _all_come_back(run, [fact], "that a session recorded while a job of its home was open")
 
 
 _SIDE_BY_SIDE = "that two sessions of one home recorded while both were open"
@@ -780,14 +808,16 @@ def _others_leave_it(run: Run, target: str) -> None:
 
 def _lost_beside(run: Run, target: str) -> tuple[str, str] | None:
     """The write behind which another entry is gone, and the text of that; None if each stays."""
-    home, (part, rest, again) = run.own_home("beside"), run.facts.several(3)
+    home, (part, rest, again, near) = run.own_home("beside"), run.facts.several(4)
     whole = f"{part.text} {rest.text}"
     with run.session(home) as subject:
         owed = _told_beside(subject, target, part, again, whole)
+        if _accepts(subject, target, near.text):
+            owed[_OF_NONE] = near
     with run.session(home) as subject:
         owed = {what: fact for what, fact in owed.items() if run.brings_back(subject, fact)}
     with run.session(home) as subject:
-        for text in (whole, again.text):
+        for text in (whole, again.text, near.renamed(run.facts.name()).text):
             _accepts(subject, target, "", "remove", text)
     with run.session(home) as subject:
         if not _accepts(subject, target, again.text):
@@ -799,6 +829,7 @@ def _lost_beside(run: Run, target: str) -> tuple[str, str] | None:
 #: The fate of an entry, as it completes "recalled after ...".
 _OF_A_LONGER = "a remove of a longer text that begins with it"
 _ADDED_AGAIN = "a remove and another add of it, in sessions of their own"
+_OF_NONE = "a remove whose old_text fits no entry, and is the same but for a name"
 
 
 def _told_beside(
@@ -1347,9 +1378,70 @@ def what_a_tool_stored_comes_back(run: Run) -> None:
             ),
         )
     _in_a_home_of_any_name(run, "tools")
+    _notes_alike(run)
     _comes_back_however_weighed(run, weights)
     _comes_back_in_the_place_of_another(run)
     _stays_beside_a_forgotten_one(run)
+    _comes_back_beside_another_call(run)
+
+
+def _notes_alike(run: Run) -> None:
+    """Texts that are alike but for what is said; a tool says of each that it is stored."""
+    if run.watch.calls_left is not None:
+        return
+
+    def is_taken(subject: Subject, text: str) -> bool:
+        call = routes.storing_call(subject.tools(), text)
+        return call is not None and not tool_results.refused(subject.call_tool(*call))
+
+    if lost := beginnings.lost(run, is_taken, run.own_home("notes-alike")):
+        wanted = "each of the texts recalled that a tool answered to have stored and that are alike"
+        run.violated(lost.told(wanted=wanted))
+
+
+def _comes_back_beside_another_call(run: Run) -> None:
+    """Two calls of one answer of the model run side by side."""
+    if run.is_selective or run.watch.calls_left is not None:
+        return
+    if text := losses.seen_again(functools.partial(_lost_beside_another_call, run)):
+        run.violated(
+            NotRecalled(
+                wanted="text that a tool answered to have stored beside another call of it",
+                texts=(text,),
+                about="stored by a call that reported no error",
+            ),
+        )
+
+
+def _lost_beside_another_call(run: Run) -> str:
+    """The text of a call that ran beside another one, and is lost; "" for none."""
+    told: list[Fact] = []
+
+    def tells(subject: Subject, fact: Fact) -> None:
+        if _told_by_tool(subject, fact) is not None:
+            told.append(fact)
+
+    with run.session() as subject:
+        for _ in range(_ROUNDS):
+            gone, *pair = run.facts.several(3)
+            calls: list[Callable[[], Any]] = _call_that_forgets(run, subject, gone)
+            calls += [functools.partial(tells, subject, fact) for fact in pair]
+            for raised in together(*calls):
+                if raised is not None and not isinstance(raised, HookRaised):
+                    raise raised
+    lost = losses.lost(run, told)
+    return lost[0].text if lost else ""
+
+
+def _call_that_forgets(run: Run, subject: Subject, fact: Fact) -> list[Callable[[], Any]]:
+    """A call by which a tool forgets a fact that it is told here; none if no tool does."""
+    told = _told_by_tool(subject, fact)
+    if told is None:
+        return []
+    tools = tool_calls.offered(run, subject.tools())
+    answers = [told[1], *_shown_of(subject, tools, fact)]
+    asked = tool_memory.forgetting(tools, told[0], fact, answers)
+    return [functools.partial(subject.call_tool, *asked[:2])] if asked else []
 
 
 def _comes_back_however_weighed(run: Run, weights: list[tuple[str, Any]]) -> None:

@@ -13,7 +13,11 @@ from memproto.testing.processes.sandbox import places
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
+from memproto.testing.scenarios import texts
 from memproto.testing.wire import show
+
+#: More characters than a store keeps in a row that divides its texts.
+_LONG_CHARS = 20_000
 
 
 def _listed(run: Run, subject: Subject | None = None) -> Any:
@@ -82,6 +86,7 @@ def a_copy_of_what_is_listed_is_enough(run: Run) -> None:
         facts = {route: run.facts.new() for route in routes.ROUTES if run.serves(route)}
         for route, fact in facts.items():
             run.plant(subject, fact, route)
+        facts |= _long(run, subject)
     # The process that makes the backup runs no session.
     kept = _paths(_listed(run))
     back = {route: fact for route, fact in facts.items() if losses.is_stored(run, fact)}
@@ -101,6 +106,15 @@ def a_copy_of_what_is_listed_is_enough(run: Run) -> None:
                     tail=f" from it{_at_the_old_place(run, home, fact)}",
                 ),
             )
+
+
+def _long(run: Run, subject: Subject) -> dict[str, Fact]:
+    """A text so long that a store may keep it in a file of its own; none if it is refused."""
+    fact = run.facts.new()
+    whole = texts.padded(fact.text, _LONG_CHARS)
+    if run.is_selective or not routes.accepts(subject, run.route, whole):
+        return {}
+    return {f"{run.route} in a text of {len(whole):,} characters": fact.within(whole)}
 
 
 def _of_the_operator(run: Run) -> list[Path]:

@@ -97,7 +97,7 @@ def _stored(subject: Subject, messages: Messages, count: int) -> bool:
     return True
 
 
-def _all_come_back(run: Run, facts: list[Fact], which: str) -> None:
+def _all_come_back(run: Run, facts: list[Fact], which: str, *, requirement: str = "") -> None:
     if lost := losses.lost(run, facts):
         named = run.context.declares.get("extensions", [])
         if not run.binding.can_declare and "checkpoint" not in named:
@@ -112,6 +112,7 @@ def _all_come_back(run: Run, facts: list[Fact], which: str) -> None:
                 lead=f"{run.hook('compress')} returned, and ",
                 verb="texts did not come back",
             ),
+            requirement=requirement,
         )
 
 
@@ -155,19 +156,27 @@ def _after_a_lock(run: Run) -> bool:
     facts = run.facts.several(2)
     told = conversations.talk(*facts)
     with run.session() as subject:
-        if not _is_refused_behind_a_lock(run, subject, stored, told):
+        said = _said_behind_a_lock(run, subject, stored, told)
+        if not said:
             return False
-        if not run.wait_until(lambda: _stored(subject, told, 2), store_faults.AGAIN_S):
+        is_refused = not said[0]
+        if is_refused and not run.wait_until(
+            lambda: _stored(subject, told, 2), store_faults.AGAIN_S
+        ):
             # A store that does not work again is for MP-STORE-003.
             return False
-    _all_come_back(run, facts, "of a compression that was refused, and made again")
-    return True
+    if is_refused:
+        _all_come_back(run, facts, "of a compression that was refused, and made again")
+    else:
+        which = "of a compression that returned while another process held a lock on the store"
+        _all_come_back(run, facts, which, requirement="MP-CHECK-001")
+    return is_refused
 
 
-def _is_refused_behind_a_lock(
+def _said_behind_a_lock(
     run: Run, subject: Subject, stored: list[Fact], told: Messages
-) -> bool:
-    """True if a compression is refused while another process locks the files of the store."""
+) -> list[bool]:
+    """If a compression returns or is refused while another process locks the store; [] unknown."""
     said: list[bool] = []
     try:
         with store_faults.held(run, stored):
@@ -175,9 +184,9 @@ def _is_refused_behind_a_lock(
             waiting.start()
             waiting.join(_LOCKED_S)
     except NotApplicable:
-        return False
+        return []
     waiting.join()
-    return said == [False]
+    return said
 
 
 def _after_too_much(run: Run) -> bool:

@@ -21,7 +21,13 @@ from memproto.testing.evidence import (
 )
 from memproto.testing.facts import Fact
 from memproto.testing.faults import unanswered
-from memproto.testing.instruments.walltime import KATHMANDU, WallClock, time_zone, wall_clock
+from memproto.testing.instruments.walltime import (
+    KATHMANDU,
+    LOS_ANGELES,
+    WallClock,
+    time_zone,
+    wall_clock,
+)
 from memproto.testing.lifetimes import unreadable
 from memproto.testing.lifetimes.ends import HostProcess
 from memproto.testing.needs import depends_on
@@ -235,6 +241,9 @@ def an_id_names_one_item(run: Run) -> None:
     first = _first_of_all(run)
     with run.session() as subject:
         facts = [*_plant_each(run, subject), *_plant_each(run, subject)]
+    # Equal words of two sessions are one item or two.
+    with run.session() as subject:
+        routes.accepts(subject, run.route, facts[0].text, routes.reply_to(facts[0]))
     before = _ids(run, facts)
     is_verbatim = run.declared("retention", "verbatim") == "verbatim"
     if is_verbatim:
@@ -418,12 +427,16 @@ def _brings(answer: Any, fact: Fact) -> bool:
 @check("MP-ITEMS-006", environment={"TZ": KATHMANDU.name}, extension="items", routes=routes.ROUTES)
 def an_item_knows_its_instant(run: Run) -> None:
     began, dated = dt.datetime.now(dt.UTC), 0
-    with time_zone(KATHMANDU):
+    with time_zone(KATHMANDU) as use:
         # A server, or a library that asks the system, has the time of now all along.
         with wall_clock(began - 2 * _TALK) as clock, run.session() as subject:
             clock.tick(_TALK.total_seconds())
             _talks_until(run, subject, clock, began)
             facts = _plant_each(run, subject)
+            # A machine is taken along, and its zone follows.
+            use(LOS_ANGELES)
+            facts += _plant_each(run, subject)
+            use(KATHMANDU)
         with run.session() as again:
             for fact in facts:
                 for item in entries.of_fact(_items_of(run, again, fact), fact):
@@ -471,7 +484,9 @@ def _judge_time(
                 ),
                 hook=run.hook(operation),
                 value=repr(item["created_at"]),
-                tail=", in a process whose zone is +05:45, amid a session of six hours",
+                tail=(
+                    ", in a process whose zone is +05:45 and changes, amid a session of six hours"
+                ),
             ),
             operation=operation,
         )

@@ -126,6 +126,7 @@ def _stays_apart(run: Run, boundary: Boundary, route: str) -> bool:
             raise Lost(f"{fact.text!r} does not come back for {one.called}")
     if boundary == "session":
         return _after_a_switch(run, one, other, fact)
+    _in_one_session(run, one, other, fact)
     return _beside(run, one, other, fact)
 
 
@@ -153,6 +154,16 @@ def _after_a_switch(run: Run, one: Tenant, other: Tenant, fact: Fact) -> bool:
         if shows:
             _crosses(run, one, other, fact)
     return True
+
+
+def _in_one_session(run: Run, one: Tenant, other: Tenant, fact: Fact) -> None:
+    """A group chat is one session of several users, one after the other."""
+    with one.opened(run) as first:
+        first.prewarm(fact.query)
+        run.stays_silent(lambda: False, _LATE_S)
+    with dataclasses.replace(other, session=one.session).opened(run) as second:
+        if _shows_within(run, second, fact):
+            _crosses(run, one, other, fact)
 
 
 def _beside(run: Run, one: Tenant, other: Tenant, fact: Fact) -> bool:

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -33,6 +33,8 @@ _PREPARED_S = 0.3
 
 #: A key that no release of the specification has; what it would mean holds for nothing stored now.
 _UNKNOWN = {"said_before": "2001-01-01T00:00:00Z"}
+#: Another one, whose value a careless test takes for none.
+_UNKNOWN_AND_FALSE = {"is_stored": False}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,11 +45,12 @@ class _Planted:
     facts: dict[str, Fact]
 
 
-def _plant(run: Run, session: str = "", **config: Any) -> _Planted:
-    """Store a fact by every route that there is, in one session."""
+def _plant(run: Run, session: str = "", *, is_alone: bool = True, **config: Any) -> _Planted:
+    """Store a fact by every route that there is, in one session, alone or beside another one."""
     key = session or run.session_key()
     facts = {route: run.facts.new() for route in routes.ROUTES if run.serves(route)}
-    with run.session(session=key, **config) as subject:
+    beside = contextlib.nullcontext([]) if is_alone else _open_meanwhile(run)
+    with run.session(session=key, **config) as subject, beside:
         for route, fact in facts.items():
             run.plant(subject, fact, route)
         if entries.served(run, "record"):
@@ -185,7 +188,7 @@ def _answers_each(
 
 @check("MP-PRIV-003", extension="privacy", routes=routes.ROUTES)
 def an_export_is_complete(run: Run) -> None:
-    planted = _with_more(run, _plant(run))
+    planted = _with_more(run, _plant(run, is_alone=False))
     there = _there(run, planted)
     with run.session(session=_reading(run, planted)) as subject:
         for name, scope in _scopes(run, planted).items():
@@ -338,12 +341,15 @@ def _sides(run: Run) -> Iterator[_Side]:
     """Both have stored by every route each time; that the outsider's comes back is seen first."""
     for ends in _NEAR:
         yield _of_another_session(run, ends)
+    yield _of_a_parent(run)
     kept = {"profile", *run.declared("isolates", [])}
     for boundary in ("profile", "user"):
         if boundary in kept:
             yield _across(run, boundary)
     if "user" in kept:
         yield _asked_for_another(run)
+        if "user_id" not in run.context.config:
+            yield from _asked_for_somebody(run)
     if "user" not in kept and "user_id" not in run.context.config:
         yield _of_another_user(run)
 
@@ -363,6 +369,26 @@ def _of_another_session(run: Run, ends: tuple[str, str]) -> _Side:
     if user:
         scopes["of one session of the user"] = {"session_id": mine.session, "user_id": user}
     return owner, mine, scopes
+
+
+def _of_a_parent(run: Run) -> _Side:
+    """A session and one that was started from it: the scope is the later one."""
+    key = run.session_key()
+    parent = Tenant("", f"{key}-parent")
+    child = Tenant("", f"{key}-child", config={"parent_session_id": parent.session})
+    owner = _Owner("in the session from which another one was started", _store(run, parent), parent)
+    _store(run, child)
+    return owner, child, {"of the later session": {"session_id": child.session}}
+
+
+def _asked_for_somebody(run: Run) -> Iterator[_Side]:
+    """Nobody, who is kept apart from each user, asks for what is a user's."""
+    somebody, _ = tenants.pair(run, "user", "-somebody")
+    nobody = Tenant("nobody", run.session_key(), None, {"user_id": None})
+    # One that starts without a user, and stores nothing then, is for MP-TENANT-008.
+    with contextlib.suppress(tenants.Refused, Lost):
+        owner = _Owner("without a user_id", _store(run, nobody), nobody)
+        yield owner, nobody, {"of a user": {"user_id": somebody.config["user_id"]}}
 
 
 def _asked_for_another(run: Run) -> _Side:
@@ -614,7 +640,11 @@ def _counts(run: Run, subject: Subject, name: str, scope: dict[str, Any], *, som
 def an_unknown_key_selects_nothing(run: Run) -> None:
     planted = _plant(run)
     there = _there(run, planted)
-    for scope in (_UNKNOWN, {**_UNKNOWN, "session_id": planted.session}):
+    for scope in (
+        _UNKNOWN,
+        {**_UNKNOWN, "session_id": planted.session},
+        {**_UNKNOWN_AND_FALSE, "session_id": planted.session},
+    ):
         with run.session(session=_reading(run, planted)) as subject:
             _selects_nothing(run, subject, scope, there)
         if lost := [fact for fact in there.values() if fact not in _still(run, planted).values()]:
@@ -628,7 +658,7 @@ def an_unknown_key_selects_nothing(run: Run) -> None:
 
 
 def _selects_nothing(
-    run: Run, subject: Subject, scope: dict[str, Any], facts: dict[str, Fact]
+    run: Run, subject: Subject, scope: Mapping[str, Any], facts: dict[str, Fact]
 ) -> None:
     exported = entries.exported(subject, scope) or []
     for fact in facts.values():

@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime as dt
+import functools
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from memproto.testing.lifetimes.ends import HostProcess
 from memproto.testing.provider import routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
-from memproto.testing.scenarios import tenants, texts
+from memproto.testing.scenarios import mirrored_writes, tenants, texts
 from memproto.testing.scenarios.tenants import Reader
 from memproto.testing.wire import show
 
@@ -99,6 +100,10 @@ def _stays(run: Run) -> None:
             for operation, call in _turn(subject, fact.text, fact.query).items():
                 routes.in_passing(call)
                 _is_still(run, first, _block(run, subject), f"after {run.hook(operation)}")
+        for target in mirrored_writes.targets(run, "add") if run.serves("writes") else ():
+            add = ("add", target, run.facts.new().text)
+            routes.in_passing(functools.partial(subject.mirror, *add))
+            _is_still(run, first, _block(run, subject), f"after an add to {target}")
 
 
 def _another_hour(now: dt.datetime) -> dt.datetime | None:

@@ -19,7 +19,7 @@ from memproto.testing.needs import depends_on
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Subject
-from memproto.testing.scenarios import entries, texts
+from memproto.testing.scenarios import beginnings, entries, texts
 from memproto.testing.wire import show
 
 _GOODBYE = ("Thanks, that is all for today.", "Until next time.")
@@ -79,6 +79,8 @@ def a_turn_with_an_id_comes_back(run: Run) -> None:
             )
     _ids_alike_are_different(run)
     _another_wrote_it(run)
+    _each_kind_comes_back(run)
+    _alike_but_for_what_is_said(run)
     if entries.served(run, "privacy"):
         _a_late_turn_after_a_forget(run)
 
@@ -107,6 +109,50 @@ def _another_wrote_it(run: Run) -> None:
                 of=len(owed),
             ),
         )
+
+
+def _each_kind_comes_back(run: Run) -> None:
+    """Turns that are late, without a response, or whose messages do not end with their words."""
+    key, now = run.session_key(), dt.datetime.now(dt.UTC).replace(microsecond=0)
+    late, empty, led_on = run.facts.several(3)
+    said = [("user", led_on.text), ("assistant", "One moment."), ("user", "Go on, please.")]
+    began = (now - dt.timedelta(hours=3)).isoformat()
+    kinds: dict[Fact, tuple[str, dict[str, Any]]] = {
+        late: ("that began before one that is stored", _from_to(began, began)),
+        empty: ("whose response is empty", {"assistant_response": ""}),
+        led_on: ("whose messages end otherwise", {"messages": [_message(*one) for one in said]}),
+    }
+    with run.session(session=key) as subject:
+        entries.record(subject, entries.turn(key, *_GOODBYE))
+        owed = [
+            fact
+            for fact, (_, more) in kinds.items()
+            if entries.is_taken(subject, entries.turn(key, fact.text, **more))
+        ]
+    if lost := losses.lost(run, owed):
+        run.violated(
+            NotRecalled(
+                wanted=f"a turn {kinds[lost[0]][0]}, and that record() accepted, recalled",
+                texts=tuple(fact.text for fact in lost),
+                of=len(owed),
+            ),
+        )
+
+
+def _message(role: str, content: str) -> dict[str, Any]:
+    return {"role": role, "content": content}
+
+
+def _alike_but_for_what_is_said(run: Run) -> None:
+    """Turns that are alike for the rest, as those of one template are."""
+
+    def is_taken(subject: Subject, text: str) -> bool:
+        key = str(run.freshness.config["session_key"])
+        return entries.is_taken(subject, entries.turn(key, text))
+
+    if lost := beginnings.lost(run, is_taken, run.own_home("alike")):
+        wanted = "each of the turns that record() accepted and that are alike for the rest"
+        run.violated(lost.told(wanted=wanted))
 
 
 def _a_late_turn_after_a_forget(run: Run) -> None:

@@ -123,10 +123,14 @@ def a_second_end_stores_nothing(run: Run) -> None:
 def _no_more_than_after_one(run: Run, route: str, ends: tuple[int, ...], said: str) -> None:
     # A memory's derived texts vary by themselves; a text that it stores again it stores each time.
     for _ in range(_TIMES):
-        once, twice = (_shown_after(run, route, each) for each in ((1,), ends))
+        counts = zip(*(_shown_after(run, route, each) for each in ((1,), ends)), strict=True)
+        (once, twice), (shown, again) = counts
         if not once:
             reason = "recall does not show a stored text in its own words"
             raise Untestable(reason, READ_BACK)
+        if shown and twice <= once:
+            # Only its messages brought the text: a provider that takes none of them shows none.
+            once, twice = shown, again
         if twice <= once:
             return
     run.violated(
@@ -141,25 +145,34 @@ def _no_more_than_after_one(run: Run, route: str, ends: tuple[int, ...], said: s
     )
 
 
-def _shown_after(run: Run, route: str, ends: tuple[int, ...]) -> int:
-    """Number of copies of a text whose session each of some instances ended so many times."""
-    fact, home = run.facts.new(), run.own_home("ended-" + "-".join(map(str, ends)))
+def _shown_after(run: Run, route: str, ends: tuple[int, ...]) -> list[int]:
+    """
+    Numbers of copies of two texts whose session each of some instances ended so many times.
+
+    The first one was stored before, and the other one was never recorded.
+    """
+    facts, home = run.facts.several(2), run.own_home("ended-" + "-".join(map(str, ends)))
     key = run.session_key()
     for number, times in enumerate(ends):
         with run.session(home, key) as subject:
             if number == 0:
-                run.plant(subject, fact, route)
+                run.plant(subject, facts[0], route)
             for _ in range(times):
-                _ended(subject, [fact])
+                _ended(subject, facts)
     with run.session(home) as again:
-        found = run.read_back_count(again, fact.text)
-        if found is not None:
-            return found
-        shown = losses.shown_by(run, again, fact)
-        if not shown and entries.served(run, "privacy"):
-            # A text that is kept in other words is an item of an export all the same.
-            shown = len(entries.of_fact(entries.exported(again, {}) or [], fact))
-        return shown
+        return [_copies(run, again, fact) for fact in facts]
+
+
+def _copies(run: Run, again: Subject, fact: Fact) -> int:
+    """Number of copies of a text, as far as an instance shows it."""
+    found = run.read_back_count(again, fact.text)
+    if found is not None:
+        return found
+    shown = losses.shown_by(run, again, fact)
+    if not shown and entries.served(run, "privacy"):
+        # A text that is kept in other words is an item of an export all the same.
+        shown = len(entries.of_fact(entries.exported(again, {}) or [], fact))
+    return shown
 
 
 _PROMISES = (
@@ -418,6 +431,7 @@ def what_came_before_stays_in_the_old_session(run: Run) -> None:
                 run.plant(subject, fact, route)
             switches.go(run, subject, one, other)
         _are_not_in(run, sight, other, facts, f"{run.hook(routes.OPERATIONS[route])} of")
+    _nor_in_a_branch(run, sight)
     if not run.lacks("end"):
         _nor_what_the_end_told(run, sight)
 
@@ -435,6 +449,16 @@ def _are_not_in(run: Run, sight: _Sight, other: Tenant, facts: list[Fact], by: s
                     tail=f", which {by} the session before held, is {sight.shown} there",
                 ),
             )
+
+
+def _nor_in_a_branch(run: Run, sight: _Sight) -> None:
+    """A branch goes on from the conversation of another session, whose texts stay there."""
+    (one, branch), fact = tenants.pair(run, "session", "-branching"), run.facts.new()
+    with one.opened(run) as subject:
+        run.plant(subject, fact, run.route)
+        switches.go(run, subject, one, branch, switches.BRANCH)
+    by = f"{run.hook(routes.OPERATIONS[run.route])} of"
+    _are_not_in(run, sight, branch, [fact], by)
 
 
 def _nor_what_the_end_told(run: Run, sight: _Sight) -> None:

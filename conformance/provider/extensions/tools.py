@@ -1,5 +1,6 @@
 """Chapter 61: calls of tools."""
 
+import contextlib
 import copy
 import itertools
 import json
@@ -302,7 +303,10 @@ def tools_reach_no_other_user(run: Run) -> None:
     if reader.lacks(owner, [fact]):
         raise Lost("text that a tool stored did not come back for its user")
     expected = f"nothing of what is stored for {owner.called} reached for {guest.called}"
-    with guest.opened(run) as other:
+    # The owner's next session begins meanwhile: a gateway has several users.
+    is_alone = run.declared("single_writer", default=False)
+    beside = contextlib.nullcontext() if is_alone else owner.opened(run)
+    with guest.opened(run) as other, beside:
         for name, seen in tool_memory.shown_by_tools(other, finding).items():
             if fact.is_in(seen):
                 run.violated(

@@ -1,11 +1,13 @@
 """Backups that lack data, need a session, or take everything along."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 from tests.broken.marks import mutant
 from tests.good.configured import Configured
 from tests.good.journal import Journal
+from tests.good.tenants import digest
 
 
 @mutant(kills="MP-BACKUP-001", says="AttributeError", report="K5")
@@ -63,3 +65,29 @@ class NothingIsListedBeforeASession(Configured):
 class TheWholeHomeIsListed(Configured):
     def backup_paths(self) -> list[str]:
         return [*super().backup_paths(), str(Path.home())]
+
+
+@mutant(kills="MP-BACKUP-003", says="in a text of", report="K5")
+class LongTextsAreKeptByTheirPath(Journal):
+    def capabilities(self) -> dict[str, Any]:
+        return {**super().capabilities(), "extensions": ["backup"]}
+
+    def backup_paths(self) -> list[str]:
+        return []
+
+    def _save(self) -> None:
+        for entry in self._entries:
+            if len(text := entry["text"]) > 4_000:
+                kept = Path(str(self._path)).with_name(digest(text))
+                kept.write_text(json.dumps(text), "ascii")
+                entry["text"] = f"in a file\0{kept}"
+        super()._save()
+        self._entries = self._load()
+
+    def _load(self) -> list[dict[str, str]]:
+        found = super()._load()
+        for entry in found:
+            _, is_long, kept = entry["text"].partition("\0/")
+            if is_long and (path := Path(f"/{kept}")).exists():
+                entry["text"] = json.loads(path.read_text("ascii"))
+        return found

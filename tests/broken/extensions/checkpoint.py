@@ -88,3 +88,15 @@ class WhatWasRefusedIsKnownFromThenOn(Telling):
             except OSError as error:
                 raise Unavailable("the journal is locked") from error
             super().on_compress(fresh, compression_count)
+
+
+@mutant(kills="MP-CHECK-001", says="held a lock on the store", report="I2", found_by="MP-CHECK-003")
+class ALockedJournalIsPassedOver(Telling):
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        assert self._path is not None
+        with self._path.open("ab") as journal:
+            try:
+                fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                return
+            super().on_compress(messages, compression_count)

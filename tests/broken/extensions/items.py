@@ -8,6 +8,7 @@ from typing import Any
 from tests.broken.marks import mutant
 from tests.good.ledger import Listing
 from tests.good.private import Private
+from tests.good.tenants import digest
 from tests.good.waiting import Waiting
 
 
@@ -229,3 +230,22 @@ class AScopeOfAnExportIsOfTheSessionThatAsks(Private):
         now = {"user_id": self._user, "session_id": self._session}
         items = super().export(scope)["items"]
         return {"items": [{**item, "scope": now} for item in items]}
+
+
+@mutant(kills="MP-ITEMS-004", says="stands twice", report="D6")
+class AnIdIsADigestOfTheText(Private):
+    def _item(self, entry: dict[str, Any]) -> dict[str, Any]:
+        return {**super()._item(entry), "id": digest(entry["text"])}
+
+
+@mutant(kills="MP-ITEMS-006", says="whose zone is +05:45 and changes", report="J4")
+class TheOffsetIsThatOfTheStart(Private):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        self._zone = dt.datetime.now().astimezone().tzinfo
+        super().initialize(session_key, config)
+
+    def _save(self) -> None:
+        here = dt.datetime.now().replace(tzinfo=self._zone)  # noqa: DTZ005 - the fault
+        for entry in self._entries:
+            entry.setdefault("at", here.isoformat())
+        super()._save()

@@ -85,3 +85,23 @@ class OneSlotForAllSessions(Plugged):
 
     def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
         type(self).ready = ""
+
+
+@mutant(kills="MP-PREWARM-004", says="user_id", report="D3")
+class OneSlotForAllUsersOfASession(Switching):
+    """As a table of the process by session and question."""
+
+    slots: ClassVar[dict[tuple[str, str], str | None]] = {}
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        self._key = session_key
+        super().initialize(session_key, config)
+
+    def queue_prefetch(self, query: str, *, session_id: str = "") -> None:
+        super().queue_prefetch(query, session_id=session_id)
+        with self._lock:
+            self.slots[self._key, query] = self._search(query)
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        known = self.slots.pop((self._key, user_message), None)
+        return known or super().enrich_turn(user_message, messages)

@@ -404,3 +404,69 @@ class ARefusedScopeHoldsTheGate(Private):
         answer = super().forget(scope)
         self._is_shut = False
         return answer
+
+
+@mutant(kills="MP-PRIV-008", says="of which one key is unknown", report="G8")
+class AnUnknownKeyThatIsFalseIsNone(Private):
+    def _is_within(self, entry: dict[str, Any], scope: dict[str, Any]) -> bool:
+        return super()._is_within(entry, {key: value for key, value in scope.items() if value})
+
+
+@mutant(kills="MP-PRIV-004", says="from which another one was started", report="E4")
+class AParentIsExportedWithItsChild(Private):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._parent = config.get("parent_session_id")
+
+    def export(self, scope: dict[str, Any]) -> dict[str, Any]:
+        found = super().export(scope)["items"]
+        if self._parent and scope.get("session_id") == self._session:
+            found += super().export({**scope, "session_id": self._parent})["items"]
+        return {"items": found}
+
+
+@mutant(kills="MP-PRIV-006", says="from which another one was started", report="E4")
+class AParentIsForgottenWithItsChild(Private):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._parent = config.get("parent_session_id")
+
+    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
+        if self._parent and scope.get("session_id") == self._session:
+            super().forget({**scope, "session_id": self._parent})
+        return super().forget(scope)
+
+
+@mutant(kills="MP-PRIV-004", says="in the export of a user", report="E5")
+class NobodyIsEachUserInAnExport(Private):
+    def export(self, scope: dict[str, Any]) -> dict[str, Any]:
+        if self._user is None:
+            scope = {key: value for key, value in scope.items() if key != "user_id"}
+        return super().export(scope)
+
+
+@mutant(kills="MP-PRIV-006", says="after forget() of a user", report="E5")
+class NobodyIsEachUserToForget(Private):
+    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
+        if self._user is None:
+            scope = {key: value for key, value in scope.items() if key != "user_id"}
+        return super().forget(scope)
+
+
+@mutant(kills="MP-PRIV-003", says="in the export of the session", report="C6")
+class EverySessionIsTheNewest(Private):
+    """The key that was told last stands on the class."""
+
+    newest = ""
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        type(self).newest = session_key
+
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        super().on_session_switch(new_session_id, **kwargs)
+        type(self).newest = new_session_id
+
+    def _save(self) -> None:
+        self._session = type(self).newest
+        super()._save()

@@ -96,3 +96,13 @@ class TheBlockOfAPluginIsOfTheHome(HermesPromptedByUser):
             other = Tooled()
             other.initialize("", {"home": str(journal.parent)})
             self._block += "".join(f"\n- {entry['text'][:200]}" for entry in other.entries()[-5:])
+
+
+@mutant(kills="MP-PROMPT-002", says="after an add to user", report="F7")
+class TheBlockFollowsTheProfile(Telling):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        super().on_memory_write(action, target, content, old_text)
+        if target == "user":
+            self._block = self._snapshot()

@@ -173,3 +173,38 @@ class ATurnBelongsToItsAuthor(Private):
         other.initialize(self._session, {"home": str(self._home), "user_id": author})
         other.record(turn)
         other.shutdown()
+
+
+@mutant(kills="MP-REC-001", says="that began before one that is stored", report="A8")
+class ATurnThatIsLateIsDropped(Private):
+    def record(self, turn: dict[str, Any]) -> None:
+        began = dt.datetime.fromisoformat(turn["started_at"])
+        times = [e["at"] for e in self._load() if e["session"] == turn["session_id"]]
+        if all(dt.datetime.fromisoformat(at) <= began for at in times):
+            super().record(turn)
+
+
+@mutant(kills="MP-REC-001", says="whose response is empty", report="A7")
+class ATurnWithoutAResponseIsNotOver(Private):
+    def record(self, turn: dict[str, Any]) -> None:
+        if turn["assistant_response"]:
+            super().record(turn)
+
+
+@mutant(kills="MP-REC-001", says="whose messages end otherwise", report="A7")
+class TheMessagesSayWhatTheUserSaid(Private):
+    def record(self, turn: dict[str, Any]) -> None:
+        own = [m["content"] for m in turn.get("messages", ()) if m["role"] == "user"]
+        said = [content for content in own if isinstance(content, str)]
+        super().record({**turn, "user_message": [turn["user_message"], *said][-1]})
+
+
+@mutant(kills="MP-REC-001", says="alike for the rest", report="D5")
+class ATurnNearlyAsAnEarlierOneIsKnown(Private):
+    def record(self, turn: dict[str, Any]) -> None:
+        told = set(turn["user_message"].split())
+        for entry in self._load():
+            known = set(entry["text"].split("\n")[0].split())
+            if told != known and len(told & known) > 0.7 * len(told | known):
+                return
+        super().record(turn)

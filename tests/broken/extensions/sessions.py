@@ -262,3 +262,29 @@ class EachInstanceTakesItsTranscriptIn(Switching):
             said = [message["content"] for message in messages]
             Journal.on_turn_complete(self, "\n".join(said), "")
         self._turn_number = -1
+
+
+@mutant(kills="MP-SESS-008", says="is exported there", report="A6")
+class ABranchTakesTheTurnsAlong(Private):
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        super().on_session_switch(new_session_id, **kwargs)
+        if kwargs.get("parent_session_id"):
+            with self._changing():
+                for entry in self._entries:
+                    if entry["session"] == kwargs["parent_session_id"]:
+                        entry["session"] = new_session_id
+                self._save()
+
+
+@mutant(kills="MP-SESS-003", says="found 2-fold", report="A8")
+class EachEndTakesInWhatWasNotRecorded(Private):
+    """It looks among the turns that it recorded, and not at what an end brought."""
+
+    def on_session_end(self, messages: Messages) -> None:
+        turns = [e["text"] for e in self._load() if e["session"] == self._session]
+        said = [m["content"] for m in messages if m["role"] == "user"]
+        for text in said:
+            if not any(turn.startswith(f"{text}\n") for turn in turns):
+                with self._changing():
+                    self._entries.append({"kind": "turn", "source": "end", "text": text})
+                    self._save()

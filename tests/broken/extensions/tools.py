@@ -266,3 +266,19 @@ class TheSearchOfAPluginIsForAll(HermesTooledByUser):
             other.initialize("", {"home": str(journal.parent)})
             found["notes"] += json.loads(other.handle_tool_call(tool_name, args))["notes"]
         return json.dumps(found)
+
+
+@mutant(kills="MP-TOOL-016", says="tooled_search shows", report="C6")
+class TheSearchIsForWhoeverCameLast(Owned):
+    newest: Path | None = None
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        type(self).newest = self._path
+
+    def _search(self, args: dict[str, Any]) -> dict[str, Any]:
+        own, self._path = self._path, type(self).newest
+        try:
+            return super()._search(args)
+        finally:
+            self._path = own

@@ -156,3 +156,19 @@ class ARefusedRemoveKeepsItsLock(Journal):
             self.held.append(os.open(self._path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR))
             raise WriteRefused("no entry holds this text")
         super().on_memory_write(action, target, content, old_text)
+
+
+@mutant(kills="MP-RES-002", says="journal.lock", report="C4")
+class AThreadClosesItsOwnFileAlone(Journal):
+    files = threading.local()
+
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        if not hasattr(self.files, "gate"):
+            assert self._path is not None
+            gate = self._path.with_suffix(".lock")
+            self.files.gate = os.open(gate, os.O_CREAT | os.O_RDWR)
+
+    def shutdown(self) -> None:
+        if hasattr(self.files, "gate"):
+            os.close(self.files.gate)
+            del self.files.gate

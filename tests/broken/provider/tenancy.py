@@ -394,3 +394,13 @@ class AUserIdIsComposed(Tenants):
     @staticmethod
     def name_of_user(user_id: str | None) -> str:
         return digest(user_id and unicodedata.normalize("NFC", user_id))
+
+
+@mutant(kills="MP-TENANT-006", says="as two plain ids of each kind", report="E4")
+class AKeyIsTheUserAndTheSession(Tenants):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        self._home, user = Path(config["home"]), config.get("user_id")
+        self._user = self.name_of_user(session_key if user is None else f"{user}:{session_key}")
+        self._session = digest(user is None)
+        place = self._home / self._user / self._session
+        Journal.initialize(self, session_key, {**config, "home": str(place)})

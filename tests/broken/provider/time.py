@@ -80,3 +80,43 @@ class UtcIsShownWithoutAMark(Dated):
 class LocalTimeIsSaidToBeUtc(Dated):
     def _stamp(self) -> str:
         return dt.datetime.now().isoformat(timespec="seconds") + "Z"  # noqa: DTZ005 - the fault
+
+
+class _Ending(Journal):
+    """Sane: what is removed has an end, and is kept for a while."""
+
+    @staticmethod
+    def _now() -> str:
+        return dt.datetime.now(dt.UTC).isoformat()
+
+    def _left(self, target: str, old_text: str | None) -> list[dict[str, str]]:
+        left = super()._left(target, old_text)
+        over = [{**e, "until": self._now()} for e in self._entries if e not in left]
+        return [*left, *over]
+
+    def _load(self) -> list[dict[str, str]]:
+        now, found = self._now(), super()._load()
+        self._over = [entry for entry in found if entry.get("until", now + "~") <= now]
+        return [entry for entry in found if entry not in self._over]
+
+    def _save(self) -> None:
+        shown, self._entries = self._entries, [*self._over, *self._entries]
+        super()._save()
+        self._entries = [entry for entry in shown if "until" not in entry]
+
+
+@mutant(kills="MP-TIME-001", says="which was removed", report="J4")
+class WhatWasRemovedHasItsEndAhead(_Ending):
+    """The clock goes back behind the removal."""
+
+
+@mutant(
+    kills="MP-TIME-002",
+    says="which was removed",
+    report="J4",
+    also={"MP-TIME-001": "a clock that goes back lies before the end in each zone"},
+)
+class TheEndIsATimeOfDay(_Ending):
+    @staticmethod
+    def _now() -> str:
+        return dt.datetime.now().isoformat()  # noqa: DTZ005 - the fault

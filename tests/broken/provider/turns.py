@@ -2,9 +2,11 @@
 
 import atexit
 import contextlib
+import difflib
 import json
 import re
 import threading
+import time
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -697,3 +699,75 @@ class ATurnDiesInItsThread(Journal):
 
     def _write(self, user_message: str, assistant_response: str) -> None:
         super().on_turn_complete(user_message.encode().decode(), assistant_response)
+
+
+@mutant(kills="MP-TOOL-001", says="beside another call", report="C6")
+class TwoCallsShareTheirArguments(Tooled):
+    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
+        self._args = args
+        time.sleep(0.02)
+        return super().handle_tool_call(tool_name, self._args)
+
+
+@mutant(kills="MP-TURN-001", says="behind a rewind", report="A6")
+class TheFirstTurnAfterARewindIsTheUndoneOne(Private):
+    _undone = False
+
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        super().on_session_switch(new_session_id, **kwargs)
+        self._undone = kwargs.get("rewound", False)
+
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        is_undone, self._undone = self._undone, False
+        if not is_undone:
+            super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-TURN-001", says="while a job of its home was open", report="C6")
+class AJobMakesEverySessionAJob(Journal):
+    """The context that was told last stands on the class."""
+
+    is_kept = True
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        type(self).is_kept = self._is_kept
+
+    def _save(self) -> None:
+        self._is_kept = type(self).is_kept
+        super()._save()
+
+
+@mutant(kills="MP-TOOL-001", says="alike", report="D5")
+class ANoteNearlyAsAnEarlierOneIsKnown(Tooled):
+    def _add(self, args: dict[str, Any]) -> dict[str, Any]:
+        told = words(args["text"])
+        for entry in self._load():
+            known = words(entry["text"])
+            if entry["kind"] == "note" and len(told & known) > 0.7 * len(told | known):
+                return {"success": True, "id": entry["id"]}
+        return super()._add(args)
+
+
+@mutant(kills="MP-WRITE-001", says="fits no entry", report="H1")
+class TheNearestEntryIsMeant(Journal):
+    def _left(self, target: str, old_text: str | None) -> list[dict[str, str]]:
+        left = super()._left(target, old_text)
+        if left != self._entries or not old_text:
+            return left
+        texts = [e["text"] for e in left if e["kind"] == target and len(e["text"]) < 1_000]
+        near = difflib.get_close_matches(old_text[:1_000], texts, 1, 0.65)
+        return [e for e in left if e["kind"] != target or e["text"] not in near]
+
+
+@mutant(kills="MP-TOOL-001", says="beside another call", report="C6")
+class AForgetWritesWhatItReadBefore(Tooled):
+    def handle_tool_call(self, tool_name: str, args: dict[str, Any], **kwargs: Any) -> str:
+        read = self._load()
+        answer = super().handle_tool_call(tool_name, args)
+        if tool_name == "tooled_forget" and json.loads(answer)["success"]:
+            time.sleep(0.02)
+            with self._changing():
+                self._entries = [entry for entry in read if entry.get("id") != args["id"]]
+                self._save()
+        return answer

@@ -6,10 +6,11 @@ import time
 import uuid
 from typing import Any
 
-from memproto.errors import Unavailable
+from memproto.errors import Rejected, Unavailable
 from tests.broken.marks import mutant
 from tests.good.remote import Remote, client, logger
 from tests.good.remote.client import Refused
+from tests.good.unusual import queued
 from tests.good.waiting import Waiting
 
 _AN_HOUR_S = 3_600.0
@@ -220,3 +221,134 @@ class TheLastAnswerServesAnOutage(Hasty):
             return self._last
         self._last = super().enrich_turn(user_message, messages)
         return self._last
+
+
+class _Forgetting(Hasty):
+    """Sane: it shows and forgets everything, and no part of it."""
+
+    def capabilities(self) -> dict[str, Any]:
+        return {**super().capabilities(), "extensions": ["privacy"]}
+
+    def export(self, scope: dict[str, Any]) -> dict[str, Any]:
+        if scope:
+            raise Rejected("everything is shown, or nothing")
+        texts = [entry["text"] for entry in self._entries()]
+        items = [{"id": str(n), "text": text, "created_at": None} for n, text in enumerate(texts)]
+        return {"items": items}
+
+    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
+        if scope:
+            raise Rejected("everything is forgotten, or nothing")
+        entries = self._entries()
+        for entry in entries:
+            self._store(entry["kind"], None, entry["text"])
+        return {"removed": len(entries), "pending": 0}
+
+
+@mutant(kills="MP-PRIV-003", says="answered 503", report="G8", found_by="MP-FAULT-006", scale=0.3)
+class AnExportIsWhatAnswers(_Forgetting):
+    def export(self, scope: dict[str, Any]) -> dict[str, Any]:
+        with contextlib.suppress(Unavailable):
+            return super().export(scope)
+        return {"items": []}
+
+
+@mutant(kills="MP-PRIV-005", says="answered 503", report="G8", found_by="MP-FAULT-006", scale=0.3)
+class ForgettingIsDoneIfNobodyAnswers(_Forgetting):
+    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
+        with contextlib.suppress(Unavailable):
+            return super().forget(scope)
+        return {"removed": 0, "pending": 0}
+
+
+@mutant(kills="MP-ISO-006", says="export wrote it into", report="F9", scale=0.3)
+class AnExportTellsItsSettings(_Forgetting):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._config = config
+
+    def export(self, scope: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return super().export(scope)
+        except Unavailable as error:
+            raise Unavailable(f"{error} under {self._config}") from None
+
+
+@mutant(kills="MP-FAULT-006", says="two sessions accepted", report="H4", scale=0.3)
+class TheQueueHasTwentyPlaces(Waiting):
+    def _asked(self, path: str, asked: dict[str, Any], seconds: float) -> dict[str, Any]:
+        return super()._asked(path, asked, min(seconds, 1.0))
+
+    def _keep(self, text: str) -> None:
+        super()._keep(text)
+        with self._outbox(8) as base:
+            # While the service takes what comes, there are never so many.
+            if self._trouble:
+                base.execute("DELETE FROM outbox WHERE n <= (SELECT max(n) - 20 FROM outbox)")
+
+
+class _Replacing(Waiting):
+    """Sane: a replace waits in the queue as well."""
+
+    _old: str | None = None
+
+    def capabilities(self) -> dict[str, Any]:
+        mirrors = {target: ["add", "replace"] for target in ("memory", "user")}
+        return {**super().capabilities(), "mirrors": mirrors}
+
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if action in ("add", "replace"):
+            self._old = old_text if action == "replace" else None
+            self._keep(content)
+            self._old = None
+
+    def _entry(self, text: str) -> dict[str, Any]:
+        return {**super()._entry(text), "kind": "any", "old_text": self._old}
+
+
+@mutant(
+    kills="MP-DATA-002",
+    says="which was replaced while the backend",
+    report="D3",
+    found_by="MP-FAULT-006",
+    scale=0.3,
+)
+class WhatIsLeftIsSentNewestFirst(_Replacing):
+    def shutdown(self) -> None:
+        super().shutdown()
+        if self._sender is not None:
+            with contextlib.suppress(Unavailable), self._outbox(1) as base:
+                base.execute("UPDATE outbox SET n = -n WHERE n > 0")
+
+
+@mutant(
+    kills="MP-TIME-001",
+    says="set back by a day",
+    report="J4",
+    found_by="MP-FAULT-008",
+    scale=0.3,
+)
+class ThePauseEndsByTheWallClock(Hasty):
+    _until_s = 0.0
+
+    def _ask(self, path: str, asked: dict[str, Any], within_s: float) -> dict[str, Any]:
+        if time.time() < self._until_s:
+            raise Unavailable("the server failed a moment ago")
+        try:
+            return super()._ask(path, asked, within_s)
+        except Unavailable:
+            self._until_s = time.time() + 2.0
+            raise
+
+
+@mutant(kills="MP-FAULT-006", says="under 429", report="H4", scale=0.3)
+class WhatIsNoServerErrorIsASuccess(Waiting):
+    def _asked(self, path: str, asked: dict[str, Any], seconds: float) -> dict[str, Any]:
+        try:
+            return super()._asked(path, asked, min(seconds, 1.0))
+        except queued.Refused as error:
+            if path == "/changes" and error.status == 429:
+                return {"entries": []}
+            raise
