@@ -431,7 +431,6 @@ def what_came_before_stays_in_the_old_session(run: Run) -> None:
                 run.plant(subject, fact, route)
             switches.go(run, subject, one, other)
         _are_not_in(run, sight, other, facts, f"{run.hook(routes.OPERATIONS[route])} of")
-    _nor_in_a_branch(run, sight)
     if not run.lacks("end"):
         _nor_what_the_end_told(run, sight)
 
@@ -449,16 +448,6 @@ def _are_not_in(run: Run, sight: _Sight, other: Tenant, facts: list[Fact], by: s
                     tail=f", which {by} the session before held, is {sight.shown} there",
                 ),
             )
-
-
-def _nor_in_a_branch(run: Run, sight: _Sight) -> None:
-    """A branch goes on from the conversation of another session, whose texts stay there."""
-    (one, branch), fact = tenants.pair(run, "session", "-branching"), run.facts.new()
-    with one.opened(run) as subject:
-        run.plant(subject, fact, run.route)
-        switches.go(run, subject, one, branch, switches.BRANCH)
-    by = f"{run.hook(routes.OPERATIONS[run.route])} of"
-    _are_not_in(run, sight, branch, [fact], by)
 
 
 def _nor_what_the_end_told(run: Run, sight: _Sight) -> None:

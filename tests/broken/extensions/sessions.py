@@ -264,18 +264,6 @@ class EachInstanceTakesItsTranscriptIn(Switching):
         self._turn_number = -1
 
 
-@mutant(kills="MP-SESS-008", says="is exported there", report="A6")
-class ABranchTakesTheTurnsAlong(Private):
-    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
-        super().on_session_switch(new_session_id, **kwargs)
-        if kwargs.get("parent_session_id"):
-            with self._changing():
-                for entry in self._entries:
-                    if entry["session"] == kwargs["parent_session_id"]:
-                        entry["session"] = new_session_id
-                self._save()
-
-
 @mutant(kills="MP-SESS-003", says="found 2-fold", report="A8")
 class EachEndTakesInWhatWasNotRecorded(Private):
     """It looks among the turns that it recorded, and not at what an end brought."""
