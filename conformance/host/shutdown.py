@@ -23,9 +23,6 @@ from memproto.testing.wire import show
 _WRITES = ("on_turn_complete", "on_memory_write")
 _COUNT = 20
 
-#: Number of turns that come at once, none of which takes any time.
-_BURST = 300
-
 #: Number of turns that are given up at an end, and a whole number in a report.
 _LEFT = 5
 _WHOLE = re.compile(r"(?<![\d.])\d+(?![\d.])")
@@ -91,26 +88,8 @@ def queued_writes_are_delivered_before_shutdown(run: HostRun) -> None:
     if any(beside):
         wanted = "shutdown once the last write has returned"
         run.violated(Misordered(wanted=wanted, seen="it came while that write ran"))
-    _what_is_on_its_way_is_delivered(run)
     if run.takes("deadlines"):
         _what_is_given_up_is_counted(run)
-
-
-def _what_is_on_its_way_is_delivered(run: HostRun) -> None:
-    """The user leaves behind a burst of turns, of which some may not be in the queue yet."""
-    provider = run.probe()
-    host = run.opened(provider)
-    for number in range(_BURST):
-        host.record(f"Turn {number}.")
-    before = len(host.reports.about(provider.name))
-    host.close()
-    hooks = [call.hook for call in provider.named("on_turn_complete", "shutdown")]
-    delivered = hooks.index("shutdown") if "shutdown" in hooks else len(hooks)
-    # A host may have a bound for its queue, and reports what is beyond it.
-    if delivered < _BURST and len(host.reports.about(provider.name)) == before:
-        wanted = f"a burst of {_BURST} turns before shutdown"
-        seen = f"{delivered} came before it"
-        run.violated(Called(wanted=wanted, hook="writes", times=delivered, due=_BURST, seen=seen))
 
 
 def _what_is_given_up_is_counted(run: HostRun) -> None:

@@ -143,23 +143,6 @@ def _a_delegation_waits_for_its_turn(run: HostRun) -> None:
         wanted = "a delegation behind the turn that was recorded before it"
         run.violated(Misordered(wanted=wanted, seen="it ran beside the turn"))
     gate.open()
-    _a_delegation_overtakes_no_turn(run)
-
-
-def _a_delegation_overtakes_no_turn(run: HostRun) -> None:
-    """A host may have turns on their way to the lane, and a delegation waits behind all of them."""
-    provider = run.serving("delegation")
-    host = run.opened(provider)
-    for number in range(_COUNT):
-        host.record(f"Turn {number}.")
-    host.delegate("Find a berth.", "Berth 7.", run.session_key())
-    run.wait_until(lambda: provider.count("on_delegation", "on_turn_complete") > _COUNT)
-    order = [call.hook for call in provider.named("on_delegation", "on_turn_complete")]
-    # A turn or a delegation that does not come is for the requirement on it.
-    if len(order) > _COUNT and order[-1] != "on_delegation":
-        wanted = f"a delegation behind the {_COUNT} turns before it"
-        behind = len(order) - 1 - order.index("on_delegation")
-        run.violated(Misordered(wanted=wanted, seen=f"{behind} turns came behind it"))
 
 
 def _goes_on_after(run: HostRun, make: type[BaseException], hook: str) -> None:
