@@ -9,7 +9,6 @@ addresses without an owner are no metadata: as long as `pyproject.toml` names no
 links to nobody.
 """
 
-import json
 import sys
 from pathlib import Path
 
@@ -19,6 +18,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 - an older pip builds first, and l
     found = ".".join(map(str, sys.version_info[:2]))
     sys.exit(f"memproto needs Python 3.11 or newer, and this is Python {found}")
 
+import json
 import tomllib
 
 from setuptools import setup
