@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -32,7 +32,7 @@ _TASK = "Find out what is known in the harbour office."
 _PREPARED_S = 0.3
 
 #: A key that no release of the specification has; what it would mean holds for nothing stored now.
-_UNKNOWN = {"said_before": "2001-01-01T00:00:00Z"}
+_UNKNOWN: dict[str, Any] = {"said_before": "2001-01-01T00:00:00Z"}
 #: Another one, whose value a careless test takes for none.
 _UNKNOWN_AND_FALSE = {"is_stored": False}
 
@@ -49,7 +49,9 @@ def _plant(run: Run, session: str = "", *, is_alone: bool = True, **config: Any)
     """Store a fact by every route that there is, in one session, alone or beside another one."""
     key = session or run.session_key()
     facts = {route: run.facts.new() for route in routes.ROUTES if run.serves(route)}
-    beside = contextlib.nullcontext([]) if is_alone else _open_meanwhile(run)
+    beside: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+    if not is_alone:
+        beside = _open_meanwhile(run)
     with run.session(session=key, **config) as subject, beside:
         for route, fact in facts.items():
             run.plant(subject, fact, route)
@@ -640,11 +642,12 @@ def _counts(run: Run, subject: Subject, name: str, scope: dict[str, Any], *, som
 def an_unknown_key_selects_nothing(run: Run) -> None:
     planted = _plant(run)
     there = _there(run, planted)
-    for scope in (
+    scopes: list[dict[str, Any]] = [
         _UNKNOWN,
         {**_UNKNOWN, "session_id": planted.session},
         {**_UNKNOWN_AND_FALSE, "session_id": planted.session},
-    ):
+    ]
+    for scope in scopes:
         with run.session(session=_reading(run, planted)) as subject:
             _selects_nothing(run, subject, scope, there)
         if lost := [fact for fact in there.values() if fact not in _still(run, planted).values()]:
@@ -658,7 +661,7 @@ def an_unknown_key_selects_nothing(run: Run) -> None:
 
 
 def _selects_nothing(
-    run: Run, subject: Subject, scope: Mapping[str, Any], facts: dict[str, Fact]
+    run: Run, subject: Subject, scope: dict[str, Any], facts: dict[str, Fact]
 ) -> None:
     exported = entries.exported(subject, scope) or []
     for fact in facts.values():
