@@ -17,7 +17,7 @@ from memproto.testing.host.model import failing_model, plain
 from memproto.testing.host.probes import Extended, Probe, ReceivedCall, answering, tool
 from memproto.testing.host.run import HostRun
 from memproto.testing.host.words import ALMOST_EQUAL, PAGES, UNUSUAL
-from memproto.testing.needs import depends_on
+from memproto.testing.needs import Driver, depends_on
 from memproto.testing.wire import show
 
 _END, _SWITCH, _TURN = "on_session_end", "on_session_switch", "on_turn_complete"
@@ -98,7 +98,8 @@ def _go(run: HostRun, host: Host, key: str, steps: tuple[str, ...]) -> None:
     _say(host, "Book berth 7.")
     for step in steps:
         if step == "rewind":
-            host.switch("rewind", key)
+            with host.if_taken():
+                host.switch("rewind", key)
         else:
             _leave(run, host, step)
         # Behind an end it may be that the host begins another session by a turn.
@@ -143,7 +144,8 @@ def _what_is_said_behind_a_rewind_is_in_the_end(run: HostRun) -> None:
         return
     host.open(key)
     host.turn("Book berth 7.")
-    host.switch("rewind", key)
+    with host.if_taken():
+        host.switch("rewind", key)
     said = f"Book berth 4 for {run.facts.name()}."
     host.turn(said)
     host.close()
@@ -156,7 +158,8 @@ def _what_is_said_behind_a_rewind_is_in_the_end(run: HostRun) -> None:
 
 def _leave(run: HostRun, host: Host, way: str) -> None:
     if way in ("interrupt", "reject"):
-        host.turn("Book all of them.", step=way)
+        with host.if_taken():
+            host.turn("Book all of them.", step=way)
     elif way == "fails":
         host.model.answer = failing_model
         with contextlib.suppress(Untestable):  # One that goes on trying, which is its own affair.
@@ -235,7 +238,8 @@ def _a_rewind_waits_as_any_other(run: HostRun) -> None:
         return
     host.open(key)
     _say(host, "Book berth 7.")
-    host.switch("rewind", key)
+    with host.if_taken():
+        host.switch("rewind", key)
     if gate.entered.wait(5.0 * run.scale) and not run.stays_silent(
         lambda: provider.count(_SWITCH) > 0
     ):
@@ -299,7 +303,8 @@ def _is_not_waited_for(run: HostRun, kind: SwitchKind) -> None:
     host.open(key)
     _say(host, "Book berth 7.")
     run.wait_until(lambda: provider.count(_TURN) > 0, 2.0)
-    host.switch(kind, key if kind == "rewind" else run.session_key())
+    with host.if_taken():
+        host.switch(kind, key if kind == "rewind" else run.session_key())
     run.open_gates()
 
 
@@ -457,9 +462,10 @@ def _no_recall_before_a_rewind(run: HostRun) -> None:
     _say(host, "Book berth 7.")
     if not gate.entered.wait(5.0 * run.scale):
         return
-    host.switch("rewind", key)
-    if not slow.count(_SWITCH):
-        _assert_is_not_asked(run, host, slow)
+    with host.if_taken():
+        host.switch("rewind", key)
+        if not slow.count(_SWITCH):
+            _assert_is_not_asked(run, host, slow)
     gate.open()
 
 
@@ -621,7 +627,7 @@ def _assert_knows_nothing(
 def a_provider_that_stays_in_its_session_is_reported(run: HostRun) -> None:
     is_only = run.loaded.most == 1
     kinds = [kind for kind in SWITCHES if kind != "rewind"]
-    told = 0
+    told, refused = 0, 0
     for kind in kinds:
         staying = run.serving()
         host = run.opened(*run.beside(run.serving("sessions")), staying, steps=("switch",))
@@ -634,8 +640,13 @@ def a_provider_that_stays_in_its_session_is_reported(run: HostRun) -> None:
             raise Untestable("a turn was not recorded", depends_on("MP-HOST-TURN-007"))
         # The second one leads away from it as well.
         for number in range(2):
-            before = len(host.reports.about(staying.name, is_only=is_only))
-            host.switch(kind, run.session_key())
+            before, is_taken = len(host.reports.about(staying.name, is_only=is_only)), False
+            with host.if_taken():
+                host.switch(kind, run.session_key())
+                is_taken = True
+            if not is_taken:
+                refused += 1
+                break
             _say(host, "Book berth 4.")
             # A host that hands it nothing more has left it out, or opens another one.
             if not run.wait_until(lambda p=staying, n=number: p.count(_TURN) > 2 + n, 1.0):  # type: ignore[misc]
@@ -648,6 +659,8 @@ def a_provider_that_stays_in_its_session_is_reported(run: HostRun) -> None:
                 run.violated(NotReported(about=f"{what} `{kind}`"))
     if not told:
         raise NotApplicable("the framework has no kind of switch")
+    if refused == told:
+        raise Untestable("the driver takes no kind of switch", (Driver("switch"),))
 
 
 @check("MP-HOST-DELEG-001")

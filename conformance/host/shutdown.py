@@ -362,6 +362,8 @@ def no_call_that_hangs_holds_the_process(run: HostRun) -> None:
             if hook == "shutdown":
                 host.close()
         if not gate.entered.wait(5.0 * run.scale):
+            if hook == "shutdown":
+                return  # A host that does not call it is for MP-HOST-SHUT-002.
             raise Untestable(f"{hook} is not called", depends_on("MP-HOST-INIT-005"))
         if held := [thread for thread in _threads() if _is_joined(thread) and _is_in(thread, gate)]:
             seen = f"{hook} hangs on {held[0].name!r}, which the interpreter waits for"

@@ -213,7 +213,8 @@ def _a_turn_behind_one_that_was_left_is_recorded(run: HostRun) -> None:
             except Untestable:
                 return  # It goes on trying, which is its own affair.
         else:
-            host.turn("Book all of them.", step=step)
+            with host.if_taken():
+                host.turn("Book all of them.", step=step)
         wanted = _answered(host, f"Book berth {number}.", f"Berth {number} it is.")
         if run.wait_until(lambda t=wanted: _is_recorded(provider, t), 2.0):  # type: ignore[misc]
             continue
@@ -336,7 +337,8 @@ def _assert_grows(run: HostRun, provider: Probe) -> None:
 def _begins_once_without_an_answer(run: HostRun, host: Host, provider: Probe) -> None:
     """Turns that are broken off, or that the model fails in, are turns as well, and one each."""
     if host.has("interrupt"):
-        host.turn("And the next one?", step="interrupt")
+        with host.if_taken():
+            host.turn("And the next one?", step="interrupt")
     answers = iter([failing_model])
 
     def answer(request: list[dict[str, Any]]) -> Iterable[str]:

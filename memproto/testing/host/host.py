@@ -154,6 +154,19 @@ class Host:
         """True if the driver has a step."""
         return not self.is_without(step) and has_step(self.driver, step)
 
+    @contextlib.contextmanager
+    def if_taken(self) -> Iterator[None]:
+        """
+        Leave out what needs a step that the driver has and does not take, as for a guardrail.
+
+        For a scene beside others, which decide by themselves.
+        """
+        try:
+            yield
+        except Untestable as found:
+            if not any(isinstance(need, Driver) for need in found.needs):
+                raise
+
     def register(self, *providers: Any) -> None:
         """Register providers, in order."""
         for provider in providers:
