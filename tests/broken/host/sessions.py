@@ -159,7 +159,10 @@ class RecordsATurnAtTheNext(Agent):
     kills="MP-HOST-SESS-005",
     says="to each of 2",
     report="A3",
-    also={"MP-HOST-SESS-001": "a switch to a new session ends the one that is left"},
+    also={
+        "MP-HOST-SESS-001": "a switch to a new session ends the one that is left",
+        "MP-HOST-SESS-008": "the second one is neither told nor reported",
+    },
 )
 class SwitchesTheFirstProviderOnly(MemoryProviderRegistry):
     def on_session_switch(self, new_session_id, **kwargs):
