@@ -94,12 +94,8 @@ def the_model_is_sent_what_was_recalled(run: HostRun) -> None:
         # Somebody may ask about the block itself.
         questions.append(f"Why is there {_OPEN} in my notes?")
         for number, question in enumerate(questions):
-            before, is_taken = len(host.model.requests), step in ("turn", "stream")
-            with contextlib.nullcontext() if is_taken else host.if_taken():
-                host.turn(question, step=step)
-                is_taken = True
-            if not is_taken:
-                break
+            before = len(host.model.requests)
+            host.turn(question, step=step)
             requests = host.model.requests[before:]
             if not requests:
                 run.violated(Called(wanted="a request to the model", times=0), operation=step)
@@ -203,16 +199,11 @@ def _assert_is_one_block_behind_each_switch(run: HostRun) -> None:
     host, key = run.host(provider), run.session_key()
     host.open(key)
     for kind in SWITCHES:
-        if not host.has("switch") or host.is_without(f"switch {kind}"):
+        if not host.has(f"switch {kind}"):
             continue
         host.turn("What is there to do?")
         before, key = provider.count(_SWITCH), key if kind == "rewind" else run.session_key()
-        is_taken = False
-        with host.if_taken():
-            host.switch(kind, key)
-            is_taken = True
-        if not is_taken:
-            continue
+        host.switch(kind, key)
         if not run.wait_until(lambda n=before: provider.count(_SWITCH) > n, 2.0):  # type: ignore[misc]
             return  # A switch that is not told is for MP-HOST-SESS-005.
         told[0] = run.facts.new()

@@ -133,7 +133,7 @@ def _extensions_of_good(run: HostRun, names: list[str], fault: dict[str, Any]) -
         ("switch", lambda: host.switch("new", run.session_key())),
     )
     for step, act in acts:
-        if host.has(step) and not (step == "switch" and host.is_without("switch new")):
+        if host.has("switch new" if step == "switch" else step):
             act()
     host.close()
     return Counter(call.hook for one in others for call in one.calls if call.hook != _UNWAITED)

@@ -154,7 +154,7 @@ def _is_not_asked_again_behind_a_switch(run: HostRun) -> None:
     gate = run.gate()
     slow = run.serving("sessions", enrich_turn=_first_hangs(gate))
     host = run.opened(slow, *run.beside(run.probe()), deadlines=Deadlines(enrich_s=0.3 * run.scale))
-    if not host.has("switch") or host.is_without("switch resume"):
+    if not host.has("switch resume"):
         return
     _turns_until_it_hangs(run, host, gate)
     host.switch("resume", run.session_key())

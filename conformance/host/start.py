@@ -494,7 +494,7 @@ def _use(run: HostRun, host: Host) -> None:
     if host.has("end"):
         host.end()
     # A job that goes on in another session is a job all the same.
-    if host.has("switch") and not host.is_without("switch resume"):
+    if host.has("switch resume"):
         host.switch("resume", run.session_key())
         host.record("Take berth 2.")
         if host.has("turn"):

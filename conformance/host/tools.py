@@ -273,7 +273,7 @@ def a_forbidden_tool_is_neither_offered_nor_called(run: HostRun) -> None:
     host.open(denied=frozenset({forbidden}))
     _needs_offer(host, allowed)
     _assert_forbidden(run, host, provider, forbidden)
-    if host.has("switch") and not host.is_without("switch resume"):
+    if host.has("switch resume"):
         host.switch("resume", run.session_key())
         _assert_forbidden(run, host, provider, forbidden)
     # The rules of a session that begins beside it are not those of this one.
@@ -491,7 +491,7 @@ def _it_is_that_of_the_session(run: HostRun) -> None:
     block = [f"The harbour book was opened by {run.facts.name()}."]
     provider = run.serving("sessions", "prompt", system_prompt_block=lambda: block[0])
     host = run.opened(provider)
-    if not host.has("switch") or host.is_without("switch new"):
+    if not host.has("switch new"):
         return
     host.prompt()
     host.switch("new", run.session_key())

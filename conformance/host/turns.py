@@ -213,8 +213,7 @@ def _a_turn_behind_one_that_was_left_is_recorded(run: HostRun) -> None:
             except Untestable:
                 return  # It goes on trying, which is its own affair.
         else:
-            with host.if_taken():
-                host.turn("Book all of them.", step=step)
+            host.turn("Book all of them.", step=step)
         wanted = _answered(host, f"Book berth {number}.", f"Berth {number} it is.")
         if run.wait_until(lambda t=wanted: _is_recorded(provider, t), 2.0):  # type: ignore[misc]
             continue
@@ -236,7 +235,7 @@ def _turns_of_a_resumed_session_are_recorded(run: HostRun) -> None:
     """A session that ended is no end of the agent: what is said in the next one is recorded."""
     provider = run.serving("sessions")
     host = run.opened(provider)
-    if not host.has("end") or not host.has("switch") or host.is_without("switch resume"):
+    if not host.has("end") or not host.has("switch resume"):
         return
     host.end()
     host.switch("resume", run.session_key())
@@ -337,8 +336,7 @@ def _assert_grows(run: HostRun, provider: Probe) -> None:
 def _begins_once_without_an_answer(run: HostRun, host: Host, provider: Probe) -> None:
     """Turns that are broken off, or that the model fails in, are turns as well, and one each."""
     if host.has("interrupt"):
-        with host.if_taken():
-            host.turn("And the next one?", step="interrupt")
+        host.turn("And the next one?", step="interrupt")
     answers = iter([failing_model])
 
     def answer(request: list[dict[str, Any]]) -> Iterable[str]:
@@ -577,7 +575,7 @@ def _names_its_session(run: HostRun, *, is_held: bool) -> None:
     provider = run.serving("record", "sessions", **held)
     host = run.opened(provider, deadlines=pace, steps=("turn",))
     host.turn("Book berth 7.")
-    if host.has("switch") and not host.is_without("switch resume"):
+    if host.has("switch resume"):
         host.switch("resume", run.session_key())
         host.turn("Book berth 4.")
     gate.open()
@@ -603,7 +601,7 @@ def _each_turn_has_an_id_of_its_own(run: HostRun) -> None:
         host.turn(text)
     ways: tuple[tuple[SwitchKind, str], ...] = (("new", run.session_key()), ("resume", key))
     for kind, to in ways:
-        if host.has("switch") and not host.is_without(f"switch {kind}"):
+        if host.has(f"switch {kind}"):
             host.switch(kind, to)
             host.turn("Book berth 9.")
             host.turn("Book berth 2.")
@@ -658,7 +656,7 @@ def recall_is_prepared_behind_its_turn(run: HostRun) -> None:
     call = provider.named("queue_prefetch")[0]
     if call.keywords["session_id"] not in ("", key):
         run.violated(Returned(wanted=f"the session's key {key!r}", value=show(call.keywords)))
-    if host.has("switch") and not host.is_without("switch new"):
+    if host.has("switch new"):
         _nothing_is_prepared_for_the_session_that_was_left(run)
 
 

@@ -239,7 +239,7 @@ def _goes_on_after_others(run: HostRun, make: type[BaseException]) -> None:
     if host.has("delegate"):
         host.delegate("Find a berth.", "Berth 7.", run.session_key())
         _assert_goes_on(run, host, provider, f"a delegation that raised {make.__name__}")
-    if host.has("end") and host.has("switch") and not host.is_without("switch resume"):
+    if host.has("end") and host.has("switch resume"):
         host.end()
         host.switch("resume", run.session_key())
         _assert_goes_on(run, host, provider, f"an end and a switch that raised {make.__name__}")
@@ -351,10 +351,10 @@ def _others_go_on_beside(run: HostRun, hook: str, extension: str) -> None:
     acts: dict[str, tuple[str, Callable[[], Any]]] = {
         "on_delegation": ("delegate", lambda: host.delegate("Find one.", "Berth 7.", "child")),
         "on_session_end": ("end", host.end),
-        "on_session_switch": ("switch", lambda: host.switch("resume", run.session_key())),
+        "on_session_switch": ("switch resume", lambda: host.switch("resume", run.session_key())),
     }
     step, act = acts[hook]
-    if not run.beside(good) or not host.has(step) or host.is_without("switch resume"):
+    if not run.beside(good) or not host.has(step):
         return
     # A host that waits itself for an end or a switch is for MP-HOST-SESS-004.
     others = contextlib.nullcontext() if hook == "on_delegation" else contextlib.suppress(HostLate)

@@ -57,6 +57,8 @@ class Session(Protocol):
     """Members that a host needs of the run that it belongs to."""
 
     scale: float
+    refused: set[str]
+    left_out: frozenset[str]
 
     def watched(self, operation: str, budget_s: float) -> AbstractContextManager[None]:
         """Tell the parent that the host runs."""
@@ -151,21 +153,16 @@ class Host:
         return step in getattr(self.driver, "without", {})
 
     def has(self, step: str) -> bool:
-        """True if the driver has a step."""
-        return not self.is_without(step) and has_step(self.driver, step)
-
-    @contextlib.contextmanager
-    def if_taken(self) -> Iterator[None]:
         """
-        Leave out what needs a step that the driver has and does not take, as for a guardrail.
+        True if the driver has a step, such as `interrupt` or `switch rewind`, and takes it.
 
-        For a scene beside others, which decide by themselves.
+        One that raised `NotImplementedError` when it was taken is left out once a check is made
+        again; see `HostRun.decide`.
         """
-        try:
-            yield
-        except Untestable as found:
-            if not any(isinstance(need, Driver) for need in found.needs):
-                raise
+        name = step.partition(" ")[0]
+        is_left_out = bool({step, name} & self._run.left_out)
+        is_without = self.is_without(step) or self.is_without(name)
+        return not is_left_out and not is_without and has_step(self.driver, name)
 
     def register(self, *providers: Any) -> None:
         """Register providers, in order."""
@@ -401,7 +398,12 @@ class Host:
 
     def _step(self, step: str, operation: str, deadline_s: float, *args: Any) -> Any:
         self.needs(step)
-        return self._outcome(operation, self._future(step, operation, deadline_s, *args), step)
+        future = self._future(step, operation, deadline_s, *args)
+        try:
+            return self._outcome(operation, future, step)
+        except Untestable:
+            self._run.refused.add(f"{step} {args[0]}" if step == "switch" else step)
+            raise
 
     def _future(self, step: str, operation: str, deadline_s: float, *args: Any) -> "Future[Any]":
         """The call, done; the step runs on the agent's thread, so that a hang holds nobody."""

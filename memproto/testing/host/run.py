@@ -47,6 +47,8 @@ class HostRun:
         context: See `run.Context`.
         watch: Tells the parent what runs.
         facts: A source of facts that no other check of this run plants.
+        refused: The steps that the driver has, and for which it raised `NotImplementedError`.
+        left_out: Those of them without which the check is made.
 
     """
 
@@ -59,11 +61,33 @@ class HostRun:
         self.watch = watch
         self.scale = context.scale
         self.facts = Facts(context.seed * 1009 + salt)
+        self.refused: set[str] = set()
+        self.left_out: frozenset[str] = frozenset()
         self._tag = f"{salt:04x}{context.seed % 65536:04x}"
         self._numbers = itertools.count(1)
         self._hosts: list[Host] = []
         self._gates: list[Gate] = []
         self._programs: list[Program] = []
+
+    def decide(self, check: Callable[["HostRun"], None]) -> None:
+        """
+        Make a check, and again without the steps that the driver turns out not to take.
+
+        A step that is missing and one that raises `NotImplementedError` are the same: scenes that
+        may go without it are left out, and a check that needs it stays untestable.
+
+        Raises:
+            Violation, NotApplicable, Untestable: As the check.
+
+        """
+        while True:
+            try:
+                return check(self)
+            except Untestable:
+                if self.refused <= self.left_out:
+                    raise
+                self.left_out = frozenset(self.refused)
+                self.open_gates()
 
     # -- hosts and providers ----------------------------------------------------------------------
 

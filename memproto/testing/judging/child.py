@@ -329,7 +329,9 @@ class Child:
     def _decided(self, check: clauses.Check, run: Any) -> list[Result]:
         """The results of a check, with other facts where a selective provider is told them."""
         requirement = spec.requirement(check.requirement)
-        if self._side != "provider" or not run.is_selective or run.context.no_session:
+        if self._side == "host":
+            return judge(requirement, lambda: run.decide(check.decide), run)
+        if not run.is_selective or run.context.no_session:
             return judge(requirement, lambda: check.decide(run), run)
         return judge(requirement, lambda: self._of_selective(check, run), run)
 

@@ -6,7 +6,7 @@ from memproto.bindings import NATIVE
 from memproto.fence import inject_memory_context
 from memproto.testing import clauses
 from memproto.testing.agent import Agent
-from memproto.testing.clauses import NotApplicable
+from memproto.testing.clauses import NotApplicable, Untestable
 from memproto.testing.context import Context
 from memproto.testing.host import loading
 from memproto.testing.host.run import HostRun
@@ -101,6 +101,38 @@ def test_a_framework_with_a_layer_between_violates_nothing_by_its_turns(
     assert decided(Middle, checks, watch) == len(checks) > 10
 
 
+class Partial(Agent):
+    """Its driver has steps that it does not take, and a switch of which it lacks a kind."""
+
+    def interrupt(self, user_message):
+        raise NotImplementedError
+
+    def reject(self, user_message):
+        raise NotImplementedError("the guardrail is one of the model's service")
+
+    def switch(self, kind, new_session_id):
+        if kind == "rewind":
+            raise NotImplementedError
+        super().switch(kind, new_session_id)
+
+
+#: Requirements that other scenes decide, and those that are about such a step.
+DECIDED = ("RECALL-006", "RECALL-009", "TURN-007", "TSTART-001", "SHOW-003", "ISO-001")
+DECIDED += ("SESS-001", "SESS-002", "SESS-003", "SESS-004", "SESS-006", "SESS-008")
+NEEDED = ("TURN-004", "TURN-005", "SESS-005")
+
+
+def test_a_step_that_is_not_taken_leaves_what_other_scenes_decide(watch, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    every = clauses.checks("host")
+    assert decided(
+        Partial, {f"MP-HOST-{name}": every[f"MP-HOST-{name}"] for name in DECIDED}, watch
+    ) == len(DECIDED)
+    for name in NEEDED:
+        with pytest.raises(Untestable, match="does not take the step"):
+            decided(Partial, {name: every[f"MP-HOST-{name}"]}, watch)
+
+
 def decided(kind, checks, watch):
     """Number of the checks that apply to a host, which violates none of them."""
     accepts = frozenset({"deadlines", "on_event"})
@@ -109,7 +141,7 @@ def decided(kind, checks, watch):
     for name, check in checks.items():
         run = HostRun(loaded, watch, Context(), salt=len(name))
         try:
-            check.function(run)
+            run.decide(check.function)
             count += 1
         except NotApplicable:
             pass
