@@ -3,8 +3,8 @@ The steps of the build that `pyproject.toml` cannot say.
 
 The broken providers become data: `memproto explain` shows them, and the wheel does not hold
 `tests/broken`. A checkout that is installed to be followed needs no such file: `memproto.mutants`
-reads the folder there. The catalogue becomes JSON beside its TOML, which takes twenty times as long
-to read; each process of a run reads it. A checkout has the TOML alone, so that an edit counts. And
+reads the folder there. The catalogue becomes JSON beside its TOML, which takes far longer to
+read; each process of a run reads it. A checkout has the TOML alone, so that an edit counts. And
 addresses without an owner are no metadata: as long as `pyproject.toml` names nobody, what is built
 links to nobody.
 """
