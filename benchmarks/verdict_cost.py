@@ -28,16 +28,15 @@ _PR_SET_CHILD_SUBREAPER = 36
 _ENDING_S = 0.3
 
 _WORDS = ["-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--memproto=builtin"]
-_WORDS += sys.argv[3:]
 
 
-def used_s(python: str, folder: str) -> tuple[float, float]:
+def used_s(python: str, folder: str, *words: str) -> tuple[float, float]:
     """Processor seconds of one run: of what it waited for, and of all; it must end with 0."""
     before = _of_children_s()
     # With the variable, pytest compiles the modules that it rewrites anew in each run.
     environment = {n: v for n, v in os.environ.items() if n != "PYTHONDONTWRITEBYTECODE"}
     process = subprocess.Popen(
-        [python, *_WORDS], cwd=folder, stdout=subprocess.DEVNULL, env=environment
+        [python, *_WORDS, *words], cwd=folder, stdout=subprocess.DEVNULL, env=environment
     )
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -60,16 +59,16 @@ def adopt_orphans() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def main(other: str, rounds: int) -> None:
+def main(other: str, rounds: int, *words: str) -> None:
     """Run both in turn, `rounds` times, and print medians, minima and ratios."""
     adopt_orphans()
     found: dict[str, list[tuple[float, float]]] = {other: [], sys.executable: []}
     with tempfile.TemporaryDirectory() as folder:
         for python in found:
-            used_s(python, folder)  # it compiles what the following runs import
+            used_s(python, folder, *words)  # it compiles what the following runs import
         for _ in range(rounds):
             for python, times in found.items():
-                times.append(used_s(python, folder))
+                times.append(used_s(python, folder, *words))
     for index, name in enumerate(("waited for", "all")):
         theirs, mine = ([times[index] for times in rows] for rows in found.values())
         ratios = [one / two for one, two in zip(mine, theirs, strict=True)]
@@ -83,4 +82,4 @@ def main(other: str, rounds: int) -> None:
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] == sys.executable:
         sys.exit(__doc__)
-    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 5)
+    main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 5, *sys.argv[3:])
