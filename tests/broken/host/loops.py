@@ -47,3 +47,11 @@ class ForgetsOnALoopOfItsOwn(MemoryProviderRegistry):
             return MemoryProviderRegistry.forget(self, scope)
 
         return asyncio.run(forgotten())
+
+
+@mutant(kills="MP-HOST-LOOP-002", says="while is_available works", report="C3")
+class AsksForAProviderOnTheLoop(AsyncMemoryProviderRegistry):
+    async def initialize_all(self, session_key, config):
+        for lane in self._registry._core.registered.values():
+            lane.provider.is_available()
+        return await super().initialize_all(session_key, config)

@@ -428,3 +428,19 @@ class HearsEachChildOnce(MemoryProviderRegistry):
         if child_session_id not in heard:
             heard.add(child_session_id)
             super().on_delegation(task, result, child_session_id=child_session_id, **kwargs)
+
+
+@mutant(kills="MP-HOST-SESS-007", says="of another session nothing", report="C6")
+class GoesOnWithTheUsersConversation(Agent):
+    said = types.MappingProxyType({})
+
+    def start(self, session):
+        super().start(session)
+        self.user = session.config["user_id"]
+        self._history = list(self.said.get(self.user, ()))
+
+    def turn(self, user_message):
+        shown = super().turn(user_message)
+        said = [*self.said.get(self.user, ()), *self._history[-2:]]
+        type(self).said = {**self.said, self.user: said}
+        return shown
