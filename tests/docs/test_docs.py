@@ -57,7 +57,7 @@ RUN = (
      "tests/reference_providers/sqlite/test_provider.py"),
     (r"^python scripts/site", "tests/docs/test_site.py"),
     (r"^zensical build", "tox.ini"),
-    (r"/tox run$", ".ci/run"),
+    (r"/tox run-parallel --parallel 2$", ".ci/run"),
     (r"^tox run -e mutation\b", "tests/mutation/test_bench.py"),
     (r"^\S*pytest --memproto=builtin$", "tox.ini"),
     (r"^pytest --memproto-catalog=|^git ", "tests/catalog/test_workflow.py"),
