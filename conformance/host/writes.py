@@ -255,12 +255,16 @@ def _assert_goes_on(run: HostRun, host: Host, provider: Probe, behind: str) -> N
 
 def _tells_of_what_it_drops(run: HostRun) -> None:
     """A queue may have a bound; the writes beyond it are delivered all the same, or reported."""
-    hook = _OneAtATime(run.scale)
-    provider = run.probe(on_turn_complete=hook)
+    gate = run.gate()
+    provider = run.probe(on_turn_complete=gate)
     host = run.opened(provider)
-    for number in range(_BURST):
-        host.record(f"Turn {number}.")
-    hook.queued.set()
+    try:
+        for number in range(_BURST):
+            host.record(f"Turn {number}.")
+    except HostLate:
+        return  # One that waits itself is for MP-HOST-TURN-002.
+    finally:
+        gate.open()
     if run.wait_until(lambda: provider.count("on_turn_complete") >= _BURST, _GOES_ON_S):
         return
     before = provider.count("on_turn_complete")
@@ -468,6 +472,16 @@ _EDITS: tuple[tuple[str, str, str | None, str | None], ...] = (
     ("add", "memory", "The harbour opens at six.", None),
 )
 
+#: Writes that a memory tool may tidy up or refuse; a registry is told of what was written.
+_AS_WRITTEN: tuple[tuple[str, str, str | None, str | None], ...] = (
+    ("add", "memory", "  - Berth 7 is ours.\n", None),
+    ("replace", "user", "The ferry leaves at eight.\n", " - The ferry leaves at six.\n"),
+    ("replace", "user", "", "The ferry leaves at eight.\n"),
+    ("replace", "memory", "The boat is the Ondine.", ""),
+    # Two writes are two, though nothing tells them apart.
+    *[("add", "user", "The lamps are lit.", None)] * 2,
+)
+
 
 @check("MP-HOST-WRITE-001")
 def each_write_is_mirrored_with_all_that_it_is(run: HostRun) -> None:
@@ -479,13 +493,14 @@ def each_write_is_mirrored_with_all_that_it_is(run: HostRun) -> None:
 
 def _is_mirrored(run: HostRun, provider: Probe) -> None:
     host = run.opened(provider)
-    for edit in _EDITS:
+    edits = _EDITS if run.loaded.is_driver else (*_EDITS, *_AS_WRITTEN)
+    for edit in edits:
         host.mirror(*edit)
-    run.wait_until(lambda: provider.count("on_memory_write") >= len(_EDITS))
+    run.wait_until(lambda: provider.count("on_memory_write") >= len(edits))
     found = [_edit(*call.args) for call in provider.named("on_memory_write")]
-    if sorted(map(repr, found)) != sorted(map(repr, _EDITS)):  # their order is MP-HOST-TURN-001's
+    if sorted(map(repr, found)) != sorted(map(repr, edits)):  # their order is MP-HOST-TURN-001's
         times = Counter(map(repr, found))
-        missing = [edit for edit in _EDITS if times[repr(edit)] < _EDITS.count(edit)] or found
+        missing = [edit for edit in edits if times[repr(edit)] < edits.count(edit)] or found
         seen = ", ".join(show(edit, 90) for edit in found)
         run.violated(Returned(wanted=f"one mirrored write {show(missing[0])}", value=seen))
 

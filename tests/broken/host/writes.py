@@ -441,3 +441,26 @@ class MirrorsAtTheExitWhatWasRefused(Agent):
         for write in self.__dict__.pop("waiting", ()):
             self.write_memory(*write)
         super().exit()
+
+
+@mutant(kills="MP-HOST-WRITE-001", says="one mirrored write", report="H1")
+class TrimsTheOldText(MemoryProviderRegistry):
+    def on_memory_write(self, action, target, content, old_text=None, **kwargs):
+        old_text = None if old_text is None else old_text.strip()
+        super().on_memory_write(action, target, content, old_text, **kwargs)
+
+
+@mutant(kills="MP-HOST-WRITE-001", says="one mirrored write", report="H1")
+class MirrorsAnEmptyTextAsNone(MemoryProviderRegistry):
+    def on_memory_write(self, action, target, content, old_text=None, **kwargs):
+        super().on_memory_write(action, target, content or None, old_text or None, **kwargs)
+
+
+@mutant(kills="MP-HOST-WRITE-001", says="one mirrored write", report="A8")
+class MirrorsNoWriteTwiceInARow(MemoryProviderRegistry):
+    last = None
+
+    def on_memory_write(self, *write, served_by=None):
+        self.last, before = write, self.last
+        if write != before:
+            super().on_memory_write(*write, served_by=served_by)
