@@ -572,9 +572,14 @@ def _names_its_session(run: HostRun, *, is_held: bool) -> None:
     # A recall of the second one may wait for the switch, and a host has a deadline for that.
     gate, pace = run.gate(hangs_s=run.scale), Deadlines(enrich_s=0.3 * run.scale)
     held: dict[str, Any] = {"record": gate} if is_held else {}
-    provider = run.serving("record", "sessions", **held)
+    provider = run.serving("record", "sessions", "delegation", **held)
     host = run.opened(provider, deadlines=pace, steps=("turn",))
-    host.turn("Book berth 7.")
+    # Of two turns before the switch one at least is still in the queue when it comes.
+    for text in ("Book berth 7.", "And berth 8."):
+        host.turn(text)
+        # The session of a subagent is none of the user's.
+        if host.has("delegate"):
+            host.delegate("Find a berth.", "Berth 9.", run.session_key())
     if host.has("switch resume"):
         host.switch("resume", run.session_key())
         host.turn("Book berth 4.")

@@ -644,3 +644,25 @@ class NamesATurnByItsWords(Agent):
 class TellsOfWhatWasRemovedAlone(MemoryProviderRegistry):
     def forget(self, scope):
         return [one for one in super().forget(scope) if any((one.document or {}).values())]
+
+
+class _NamesItNow(Through):
+    def record(self, turn):
+        self.inner.record({**turn, "session_id": self.registry.session_key})
+
+
+@mutant(kills="MP-HOST-REC-004", says="a turn of the session", report="A4")
+class NamesTheSessionOfTheDelivery(Wrapping):
+    through = _NamesItNow
+
+
+@mutant(kills="MP-HOST-REC-004", says="a turn of the session", report="A4")
+class RecordsUnderTheSessionOfASubagent(Agent):
+    child = ""
+
+    def delegate(self, task, result, child_session_id):
+        super().delegate(task, result, child_session_id)
+        self.child = child_session_id
+
+    def record_turn(self, turn):
+        super().record_turn({**turn, "session_id": self.child} if self.child else turn)
