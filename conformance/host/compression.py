@@ -1,6 +1,7 @@
 """Chapter 80: what happens before messages are discarded."""
 
 import asyncio
+import datetime as dt
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ from memproto.testing.evidence import Called, Differs, Misordered, Returned
 from memproto.testing.host.host import undecided_if_late
 from memproto.testing.host.probes import Probe, answering, needs_promise, raising
 from memproto.testing.host.run import HostRun
+from memproto.testing.instruments.walltime import wall_clock
 from memproto.testing.wire import show
 
 _MESSAGES = [
@@ -26,6 +28,9 @@ _SHORT_S = 0.3
 
 #: Long enough for a host that does not wait to go on.
 _HOLD_S = 1.0
+
+#: By so much a clock jumps that was wrong.
+_YEARS = dt.timedelta(days=20 * 365)
 
 
 @check("MP-HOST-COMP-002")
@@ -55,6 +60,28 @@ def messages_are_discarded_when_the_providers_have_read_them(run: HostRun) -> No
                 seen="the host had gone on before",
             )
         )
+    _they_are_kept_while_the_clock_jumps(run)
+
+
+def _they_are_kept_while_the_clock_jumps(run: HostRun) -> None:
+    """Somebody sets the clock while a provider reads the messages; nobody has let them go."""
+    left, compressed = threading.Event(), threading.Event()
+
+    with wall_clock() as clock:
+
+        def read(*args: Any) -> None:
+            clock.jump(clock.now() + _YEARS)
+            compressed.wait(0.3 * run.scale)
+            left.set()
+
+        host = run.opened(run.probe(on_compress=read))
+        host.compress(list(_MESSAGES))
+        has_waited = left.is_set()
+        compressed.set()
+        left.wait(5.0 * run.scale)
+    if not has_waited:
+        wanted = "messages kept until on_compress returned, though the wall clock jumps"
+        run.violated(Misordered(wanted=wanted, seen="the host had gone on before"))
 
 
 @check("MP-HOST-COMP-003")

@@ -744,7 +744,29 @@ def a_question_to_all_ends_at_its_deadline(run: HostRun) -> None:
         _assert_ends(run, hook, question)
     # A backup is made while no session runs as well.
     _assert_ends(run, "backup_paths", _QUESTIONS["backup_paths"], is_open=False)
+    for hook, question in _QUESTIONS.items():
+        _assert_ends_by_no_wall_clock(run, hook, question)
     run.needs_also(*dict.fromkeys(question.step for question in _QUESTIONS.values()))
+
+
+def _assert_ends_by_no_wall_clock(run: HostRun, hook: str, question: _Question) -> None:
+    served = (question.extension,) if question.extension else ()
+    act: dict[str, Any] = {hook: run.gate(question.answer)}
+    bound_s = 0.3 * run.scale
+    pace = Deadlines(ask_s=bound_s, compress_s=bound_s, privacy_s=bound_s)
+    host = run.host(run.serving(*served, **act), deadlines=pace)
+    kept_s = getattr(host.deadlines, question.bound)
+    if not host.has(question.step) or kept_s > _SHORT_S * run.scale:
+        return
+    if hook != "get_tool_schemas":  # It is asked when the session begins.
+        host.open()
+
+    def ask() -> None:
+        if hook == "get_tool_schemas":
+            host.open()
+        question.ask(host)
+
+    run.ends_while_the_clock_stands_still(f"an end of the question by `{hook}`", ask)
 
 
 #: Seconds that a host has to begin a session.

@@ -27,6 +27,9 @@ from memproto.testing.host.run import HostRun
 from memproto.testing.needs import Driver, depends_on
 from memproto.testing.wire import show
 
+#: Seconds of a deadline that is waited for once more.
+_SHORT_S = 6.0
+
 #: Fault of a schema, and the schema.
 _POISONED: dict[str, Any] = {
     "no name": {"description": "x", "parameters": {"type": "object", "properties": {}}},
@@ -337,6 +340,19 @@ def a_call_ends_at_its_deadline(run: HostRun) -> None:
                 )
 
     run.at_some_pace(attempt)
+    _a_call_ends_by_no_wall_clock(run)
+
+
+def _a_call_ends_by_no_wall_clock(run: HostRun) -> None:
+    name = _named(run)
+    slow = run.serving("tools", schemas=[tool(name)], handle_tool_call=run.gate("{}"))
+    host = run.opened(slow, deadlines=Deadlines(tool_s=0.3 * run.scale))
+    # A call of a minute is not waited for.
+    if host.deadlines.tool_s <= _SHORT_S * run.scale:
+        _needs_offer(host, name)
+        run.ends_while_the_clock_stands_still(
+            "an end of a call", lambda: host.call_tool(name, {"text": "x"})
+        )
 
 
 @check("MP-HOST-TOOL-007", budget_s=240.0)

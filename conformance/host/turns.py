@@ -368,6 +368,18 @@ def a_turn_does_not_wait_for_its_beginning(run: HostRun) -> None:
         _is_not_waited_for(run, number, pace_s * run.scale)
     if run.loaded.most is None:
         _no_answer_moves_the_deadline(run)
+    if run.takes("deadlines"):
+        _it_ends_by_no_wall_clock(run)
+
+
+def _it_ends_by_no_wall_clock(run: HostRun) -> None:
+    budget_s = 0.3 * run.scale
+    hung = run.serving("turns", on_turn_start=run.gate())
+    pace = Deadlines(turn_start_s=budget_s, ask_s=budget_s, enrich_s=2.0 * run.scale)
+    host = run.opened(hung, deadlines=pace)
+    run.ends_while_the_clock_stands_still(
+        "a recall behind a turn's beginning", lambda: host.turn("Which berth is free?")
+    )
 
 
 def _no_answer_moves_the_deadline(run: HostRun) -> None:

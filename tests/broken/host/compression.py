@@ -5,6 +5,7 @@ import dataclasses
 from memproto.deadlines import Deadlines, Limits
 from memproto.fence import build_memory_context_block, parse_memory_context
 from memproto.registry import MemoryProviderRegistry
+from tests.broken.host.parts import by_the_wall_clock
 from tests.broken.marks import mutant
 
 
@@ -99,3 +100,13 @@ class TakesAnExitForAReturn(MemoryProviderRegistry):
         refused = super().on_compress(messages, compression_count)
         ends = {"SystemExit", "CancelledError"}
         return refused if refused and not ends.issuperset(refused.reasons.values()) else None
+
+
+@mutant(
+    kills="MP-HOST-COMP-002",
+    says="though the wall clock jumps",
+    report="J4",
+    also={"MP-HOST-ISO-006": "a clock that stands still has no deadline"},
+)
+class CompressesByTheWallClock(MemoryProviderRegistry):
+    on_compress = by_the_wall_clock("on_compress")

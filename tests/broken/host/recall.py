@@ -4,14 +4,14 @@ import dataclasses
 import time
 import types
 
-from memproto.deadlines import Deadlines, MonotonicClock
+from memproto.deadlines import Deadlines
 from memproto.registry import MemoryProviderRegistry
 from memproto.registry.calls.gather import Gather, fly
 from memproto.registry.calls.recall import Recall, recall
 from memproto.registry.calls.workers import Worker
 from memproto.registry.messages import copied_messages
 from memproto.testing.agent import Agent
-from tests.broken.host.parts import Through, Wrapping, sliding
+from tests.broken.host.parts import Through, Wrapping, by_the_wall_clock, sliding
 from tests.broken.marks import mutant
 
 
@@ -209,18 +209,9 @@ class AsksInPairs(MemoryProviderRegistry):
         return found
 
 
-class _WallClock(MonotonicClock):
-    def now(self):
-        return time.time()
-
-    def wait(self, condition, until):
-        condition.wait(min(max(until - time.time(), 0.0), 0.05))
-
-
 @mutant(kills="MP-HOST-RECALL-010", says="the clock jumps", report="J4")
 class MeasuresDeadlinesOnTheWallClock(MemoryProviderRegistry):
-    def __init__(self, *, deadlines=None, on_event=None):
-        super().__init__(deadlines=deadlines, clock=_WallClock(), on_event=on_event)
+    enrich_turn = by_the_wall_clock("enrich_turn")
 
 
 @mutant(kills="MP-HOST-RECALL-001", says="had not returned", report="B2")

@@ -10,7 +10,7 @@ from memproto.registry import MemoryProviderRegistry
 from memproto.registry.parts.tool_schemas import fault_of
 from memproto.registry.parts.tools import read_tools
 from memproto.testing.agent import Agent
-from tests.broken.host.parts import Through, Wrapping, sliding
+from tests.broken.host.parts import Through, Wrapping, by_the_wall_clock, sliding
 from tests.broken.marks import mutant
 
 
@@ -374,3 +374,8 @@ class CountsTheLinesOfABlock(MemoryProviderRegistry):
 @mutant(kills="MP-HOST-PROMPT-005", says="had not returned", report="B2")
 class CountsThePromptFromTheLastBlock(MemoryProviderRegistry):
     system_prompt_block = sliding("system_prompt_block")
+
+
+@mutant(kills="MP-HOST-TOOL-006", says="while the wall clock stands still", report="J4")
+class WaitsForAToolByTheWallClock(MemoryProviderRegistry):
+    handle_tool_call = by_the_wall_clock("handle_tool_call")

@@ -13,7 +13,7 @@ from memproto.registry.answers import Answer
 from memproto.registry.calls.lanes import ProviderLane
 from memproto.testing.agent import Agent
 from memproto.testing.driver import ModelFailed, Turn
-from tests.broken.host.parts import OtherLane, Through, Wrapping, sliding
+from tests.broken.host.parts import OtherLane, Through, Wrapping, by_the_wall_clock, sliding
 from tests.broken.marks import mutant
 
 
@@ -654,6 +654,11 @@ class _NamesItNow(Through):
 @mutant(kills="MP-HOST-REC-004", says="a turn of the session", report="A4")
 class NamesTheSessionOfTheDelivery(Wrapping):
     through = _NamesItNow
+
+
+@mutant(kills="MP-HOST-TSTART-002", says="while the wall clock stands still", report="J4")
+class BeginsATurnByTheWallClock(MemoryProviderRegistry):
+    on_turn_start = by_the_wall_clock("on_turn_start")
 
 
 @mutant(kills="MP-HOST-REC-004", says="a turn of the session", report="A4")
