@@ -14,7 +14,7 @@ from memproto.deadlines import Deadlines
 from memproto.errors import Unavailable
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.evidence import Called, Differs, Misordered, NotReported
-from memproto.testing.host.host import Host, HostLate, undecided_if_late
+from memproto.testing.host.host import SLACK_S, Host, HostLate, undecided_if_late
 from memproto.testing.host.probes import Gate, Probe, answering, raising
 from memproto.testing.host.run import HostRun
 from memproto.testing.instruments.walltime import wall_clock
@@ -227,7 +227,18 @@ def shutdown_returns_while_a_provider_hangs(run: HostRun) -> None:
     run.at_some_pace(attempt)
     if run.takes("deadlines"):
         _ends_while_the_clock_stands_still(run)
+        _has_one_budget(run)
     run.needs_also("compress")
+
+
+def _has_one_budget(run: HostRun) -> None:
+    """What takes all of the budget, as a drain does, leaves no second one to what comes after."""
+    hung = run.probe(on_turn_complete=run.gate(), shutdown=run.gate())
+    # So long that two of them are longer than one and the machine's slack.
+    host = run.opened(hung, deadlines=Deadlines(shutdown_s=1.25 * SLACK_S * run.scale))
+    host.record("One turn.")
+    run.wait_until(lambda: hung.count("on_turn_complete") > 0, 2.0)
+    host.close()
 
 
 def _ends_while_the_clock_stands_still(run: HostRun) -> None:

@@ -24,6 +24,7 @@ from memproto.testing.host.host import Host, HostLate
 from memproto.testing.host.model import plain
 from memproto.testing.host.probes import Extended, raising, tool
 from memproto.testing.host.run import HostRun
+from memproto.testing.host.words import UNUSUAL
 from memproto.testing.needs import Driver, depends_on
 from memproto.testing.wire import show
 
@@ -485,7 +486,12 @@ def the_schemas_of_a_provider_stay_its_own(run: HostRun) -> None:
 
 @check("MP-HOST-PROMPT-006")
 def what_each_provider_adds_is_in_the_prompt(run: HostRun) -> None:
-    blocks = [f"Ask the harbour book about {run.facts.name()}." for _ in range(2)]
+    # Of one of them each line stands where it stands, and each character is one of its own.
+    names = [run.facts.name() for _ in range(2)]
+    blocks = [
+        f"Ask the harbour book about {names[0]}.",
+        f"# Ferries\n\n1.  Ask so:\n\n        find {names[1]}\n\n2.  {UNUSUAL}",
+    ]
     failing = run.serving("prompt", system_prompt_block=raising(lambda: OSError("no backend")))
     good = [run.serving("prompt", **_block(block)) for block in blocks]
     for group in ([good[0], *run.beside(good[1])], [*run.beside(failing), good[0]]):
@@ -495,7 +501,7 @@ def what_each_provider_adds_is_in_the_prompt(run: HostRun) -> None:
             if provider in group and block not in shown:
                 run.violated(
                     Returned(
-                        wanted=f"a prompt that holds {block!r} of {provider.name}",
+                        wanted=f"a prompt that holds {block!r} of {provider.name}, as it is",
                         value=show(shown),
                     )
                 )
@@ -571,6 +577,7 @@ def the_prompt_stays_the_same_for_the_session(run: HostRun) -> None:
         host.offer()
         # The host's own additions may change; it decides how often.
         _assert_same_boats(run, first, _BOATS.findall(host.prompt()))
+    _it_stays_behind_a_rewind(run)
     if not run.loaded.is_driver or not host.has("turn"):
         return
     sent: list[str] = []
@@ -582,6 +589,22 @@ def the_prompt_stays_the_same_for_the_session(run: HostRun) -> None:
             if now := _BOATS.findall(_system(request)):
                 sent = sent or now
                 _assert_same_boats(run, sent, now)
+
+
+def _it_stays_behind_a_rewind(run: HostRun) -> None:
+    """A rewind stays in its session, whose block is the one that was given first."""
+    provider = run.serving("sessions", "prompt", system_prompt_block=_Fickle())
+    host, key = run.host(provider), run.session_key()
+    if not host.has("switch rewind"):
+        return
+    host.open(key)
+    first = _BOATS.findall(host.prompt())
+    host.turn("Book berth 7.") if host.has("turn") else host.record("Book berth 7.")
+    host.switch("rewind", key)
+    # A rewind that is not told is for MP-HOST-SESS-005.
+    run.wait_until(lambda: provider.count("on_session_switch") > 0, 2.0)
+    if first:
+        _assert_same_boats(run, first, _BOATS.findall(host.prompt()))
 
 
 def _assert_same_boats(run: HostRun, first: list[str], now: list[str]) -> None:
@@ -633,8 +656,8 @@ def the_prompt_waits_for_no_provider_that_hangs(run: HostRun) -> None:
     pace = Deadlines(ask_s=0.3 * run.scale)
     # Deadlines one after the other, or anew with each answer, take longer than one.
     gates = [run.gate(""), *(run.trickling("", pace.ask_s) if run.loaded.most is None else ())]
-    hung, number = [run.serving("prompt", system_prompt_block=gate) for gate in gates], len(gates)
-    host = run.opened(*hung, *run.beside(good), deadlines=pace, steps=("prompt",))
+    late, number = [run.serving("prompt", system_prompt_block=gate) for gate in gates], len(gates)
+    host = run.opened(*late, *run.beside(good), deadlines=pace, steps=("prompt",))
     try:
         prompt = host.prompt()
     except HostLate:
@@ -642,6 +665,11 @@ def the_prompt_waits_for_no_provider_that_hangs(run: HostRun) -> None:
         run.violated(Differs(wanted=wanted, seen="it had not returned"))
     if run.beside(good) and good.count("system_prompt_block") and block not in prompt:
         run.violated(Returned(wanted="the block of a provider that answered", value=show(prompt)))
+    run.open_gates()
+    if run.takes("deadlines"):
+        hung = run.serving("prompt", system_prompt_block=run.gate(""))
+        host = run.opened(hung, deadlines=Deadlines(ask_s=0.3 * run.scale))
+        run.ends_while_the_clock_stands_still("an end of the question for the prompt", host.prompt)
 
 
 #: Delimiters of the fence, as a stored text may hold them.

@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from memproto.testing.clauses import Untestable, check
-from memproto.testing.evidence import Called, Misordered, NotReported, Returned
+from memproto.testing.evidence import Called, Differs, Misordered, NotReported, Returned
 from memproto.testing.host.host import Host, HostLate
 from memproto.testing.host.probes import Probe, answering, raising
 from memproto.testing.host.run import HostRun
@@ -31,6 +32,9 @@ _BURST = 300
 
 #: Writes that fail one after the other.
 _FAILURES = 6
+
+#: Seconds in which a recall that nothing holds up has returned, and less than its deadline.
+_SOON_S = 4.0
 
 #: Seconds that a queue may need which nothing holds up.
 _GOES_ON_S = 5.0
@@ -79,6 +83,7 @@ def writes_come_in_order_and_one_at_a_time(run: HostRun) -> None:
     hooks = [_OneAtATime(run.scale) for _ in range(2)]
     first, second = (run.probe(on_turn_complete=hook, on_memory_write=hook) for hook in hooks)
     providers = [first, *run.beside(second)]
+    goes_on = _beside_a_write_that_lasts(run)
     host = run.opened(*providers)
     expected: list[str] = []
     for number in range(0, _COUNT, 2):
@@ -121,8 +126,32 @@ def writes_come_in_order_and_one_at_a_time(run: HostRun) -> None:
     _goes_on_after(run, StopIteration, "on_turn_complete")
     _goes_on_after_many(run)
     _tells_of_what_it_drops(run)
+    goes_on()
     # Last, since a host that waits for a write is left in it.
     _a_delegation_waits_for_its_turn(run)
+
+
+def _beside_a_write_that_lasts(run: HostRun) -> Callable[[], None]:
+    """
+    A write begins that lasts as long as the other scenes, and the next one waits behind it.
+
+    Returns a function that asserts so, and lets the write go.
+    """
+    gate = run.gate()
+    provider = run.probe(on_turn_complete=gate)
+    host = run.opened(provider)
+    with contextlib.suppress(HostLate):  # One that waits itself is for MP-HOST-TURN-002.
+        for number in range(2):
+            host.record(f"Turn {number}.")
+
+    def assert_waits() -> None:
+        has_lasted = gate.entered.is_set() and not gate.left.is_set()
+        if has_lasted and provider.count(*_WRITES) > 1:
+            wanted = "one write of a provider at a time, however long it takes"
+            run.violated(Misordered(wanted=wanted, seen="a second one ran beside the first"))
+        gate.open()
+
+    return assert_waits
 
 
 def _a_delegation_waits_for_its_turn(run: HostRun) -> None:
@@ -314,7 +343,12 @@ def a_hanging_write_hook_delays_nothing(run: HostRun) -> None:
     for number in range(3):
         host.record(f"Turn {number}.")
         host.write(f"Fact {number}.")
+        began = time.perf_counter()
         answers = host.recall("What was noted?")
+        if (took_s := time.perf_counter() - began) > _SOON_S * run.scale:
+            wanted = "a recall that does not wait for a write hook"
+            seen = f"it took {took_s:.1f} s, while the hook of a write hung"
+            run.violated(Differs(wanted=wanted, seen=seen), operation="recall")
         if others and answers.get(good.name) != "Noted.":
             run.violated(
                 Returned(wanted="recall of the others goes on", value=show(answers)),

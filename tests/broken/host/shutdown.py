@@ -218,3 +218,10 @@ class _DrainsByTheWallClock(ProviderLane):
 @mutant(kills="MP-HOST-SHUT-001", says="though the wall clock jumps", report="J4")
 class DrainsByTheWallClock(OtherLane):
     lane = _DrainsByTheWallClock
+
+
+@mutant(kills="MP-HOST-SHUT-003", says="had not returned", report="B5")
+class HasABudgetForItsDrainAndOneForTheRest(MemoryProviderRegistry):
+    def shutdown_all(self):
+        self.flush(self._core.deadlines.shutdown_s)
+        super().shutdown_all()

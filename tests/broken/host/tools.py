@@ -379,3 +379,22 @@ class CountsThePromptFromTheLastBlock(MemoryProviderRegistry):
 @mutant(kills="MP-HOST-TOOL-006", says="while the wall clock stands still", report="J4")
 class WaitsForAToolByTheWallClock(MemoryProviderRegistry):
     handle_tool_call = by_the_wall_clock("handle_tool_call")
+
+
+@mutant(kills="MP-HOST-PROMPT-001", says="boats", report="F7")
+class AsksForThePromptAnewBehindARewind(MemoryProviderRegistry):
+    def on_session_switch(self, new_session_id, *, rewound=False, **kwargs):
+        super().on_session_switch(new_session_id, rewound=rewound, **kwargs)
+        if rewound:
+            self._contributions._prompt = None, ""
+
+
+@mutant(kills="MP-HOST-PROMPT-006", says="as it is", report="I1")
+class PutsThePromptOnOneLine(MemoryProviderRegistry):
+    def system_prompt_block(self):
+        return " ".join(super().system_prompt_block().split())
+
+
+@mutant(kills="MP-HOST-PROMPT-005", says="while the wall clock stands still", report="J4")
+class AsksForThePromptByTheWallClock(MemoryProviderRegistry):
+    system_prompt_block = by_the_wall_clock("system_prompt_block")

@@ -464,3 +464,32 @@ class MirrorsNoWriteTwiceInARow(MemoryProviderRegistry):
         self.last, before = write, self.last
         if write != before:
             super().on_memory_write(*write, served_by=served_by)
+
+
+class _GivesUpASlowOne(ProviderLane):
+    def attempt(self, hook, *args, **more):
+        if hook not in ("on_turn_complete", "on_memory_write"):
+            return super().attempt(hook, *args, **more)
+        done = []
+        write = functools.partial(super().attempt, hook, *args, **more)
+        thread = threading.Thread(target=lambda: done.append(write()), daemon=True)
+        thread.start()
+        thread.join(2.0)
+        return done[0] if done else (None, "TimeoutError")
+
+
+@mutant(kills="MP-HOST-TURN-001", says="however long it takes", report="B3")
+class GivesASlowWriteUp(OtherLane):
+    lane = _GivesUpASlowOne
+
+
+class _WaitsForItsWrites(ProviderLane):
+    def attempt(self, hook, *args, **more):
+        if hook == "enrich_turn":
+            self.await_writes(math.inf)
+        return super().attempt(hook, *args, **more)
+
+
+@mutant(kills="MP-HOST-TURN-002", says="while the hook of a write hung", report="B1")
+class RecallsBehindTheWrites(OtherLane):
+    lane = _WaitsForItsWrites
