@@ -406,6 +406,35 @@ def a_write_hook_that_raised_is_reported(run: HostRun) -> None:
             run, [(hook, make, Probe(name, **{hook: raising(make)})) for hook, make, name in cases]
         )
     _each_of_an_extension_is_reported(run)
+    _it_is_reported_of_one_that_failed_before(run)
+
+
+def _it_is_reported_of_one_that_failed_before(run: HostRun) -> None:
+    """A recall that failed is reported, and so are a turn and a write that are lost behind it."""
+    hooks = dict.fromkeys(("enrich_turn", *_WRITES), raising(lambda: OSError("no space left")))
+    provider = run.probe(**hooks)
+    host = run.opened(provider)
+    try:
+        host.ask("What was noted?")
+    except Violation as found:
+        if not isinstance(found.evidence, Raised):
+            raise
+        return  # A recall that raises is for MP-HOST-ISO-001.
+    acts: tuple[tuple[str, Callable[[], Any]], ...] = (
+        ("on_turn_complete", lambda: host.record("Book berth 7.")),
+        ("on_memory_write", lambda: host.mirror("add", "memory", "Berth 7 is ours.")),
+    )
+    for hook, act in acts:
+        if hook == "on_memory_write" and host.is_without("write_memory"):
+            continue
+        # A recall that is reported late is not taken for the next report.
+        run.wait_until(lambda: bool(host.reports.about(provider.name)), 1.0)
+        before = len(host.reports.about(provider.name))
+        act()
+        run.wait_until(lambda h=hook: provider.count(h) > 0, 2.0)  # type: ignore[misc]
+        if not run.wait_until(lambda n=before: len(host.reports.about(provider.name)) > n, 2.0):  # type: ignore[misc]
+            what = f"{hook} of {provider.name}, which raised as another hook of it had before"
+            run.violated(NotReported(about=what))
 
 
 def _each_of_an_extension_is_reported(run: HostRun) -> None:
