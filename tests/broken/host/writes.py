@@ -474,7 +474,7 @@ class _GivesUpASlowOne(ProviderLane):
         write = functools.partial(super().attempt, hook, *args, **more)
         thread = threading.Thread(target=lambda: done.append(write()), daemon=True)
         thread.start()
-        thread.join(2.0)
+        thread.join(1.5)
         return done[0] if done else (None, "TimeoutError")
 
 
