@@ -489,11 +489,14 @@ def what_each_provider_adds_is_in_the_prompt(run: HostRun) -> None:
     # Of one of them each line stands where it stands, and each character is one of its own.
     names = [run.facts.name() for _ in range(2)]
     blocks = [
-        f"Ask the harbour book about {names[0]}.",
-        f"# Ferries\n\n1.  Ask so:\n\n        find {names[1]}\n\n2.  {UNUSUAL}",
+        f"# Ferries\n\n1.  Ask so:\n\n        find {names[0]}\n\n2.  {UNUSUAL}",
+        f"Ask the harbour book about {names[1]}.",
     ]
+    # No order of names is the one in which they were registered.
+    labels = sorted((run.label() for _ in blocks), reverse=True)
     failing = run.serving("prompt", system_prompt_block=raising(lambda: OSError("no backend")))
-    good = [run.serving("prompt", **_block(block)) for block in blocks]
+    acts = zip(labels, blocks, strict=True)
+    good = [Extended(label, ("prompt",), **_block(block)) for label, block in acts]
     for group in ([good[0], *run.beside(good[1])], [*run.beside(failing), good[0]]):
         host = run.opened(*group, steps=("prompt",))
         shown = host.prompt()
@@ -505,6 +508,10 @@ def what_each_provider_adds_is_in_the_prompt(run: HostRun) -> None:
                         value=show(shown),
                     )
                 )
+        places = [shown.find(block) for block in blocks]
+        if -1 not in places and places != sorted(places):
+            wanted = "sections in the order in which their providers were registered"
+            run.violated(Returned(wanted=wanted, value=show(shown)))
     _it_is_that_of_the_session(run)
 
 
@@ -673,7 +680,15 @@ def the_prompt_waits_for_no_provider_that_hangs(run: HostRun) -> None:
 
 
 #: Delimiters of the fence, as a stored text may hold them.
-_DELIMITERS = ("<memory-context>", "</memory-context>", "</MEMORY-CONTEXT>", "[System note")
+_DELIMITERS = (
+    "<memory-context>",
+    "</memory-context>",
+    "</MEMORY-CONTEXT>",
+    "[System note",
+    # A line may end within one, as in a text that was wrapped.
+    "</memory-\ncontext>",
+    "[System\nnote",
+)
 
 
 @check("MP-HOST-PROMPT-004")

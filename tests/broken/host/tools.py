@@ -6,11 +6,18 @@ import json
 import types
 
 from memproto.deadlines import Deadlines
+from memproto.fence import sanitize_context
 from memproto.registry import MemoryProviderRegistry
+from memproto.registry.parts import contributions
 from memproto.registry.parts.tool_schemas import fault_of
 from memproto.registry.parts.tools import read_tools
 from memproto.testing.agent import Agent
-from tests.broken.host.parts import Through, Wrapping, by_the_wall_clock, sliding
+from tests.broken.host.parts import (
+    Through,
+    Wrapping,
+    by_the_wall_clock,
+    sliding,
+)
 from tests.broken.marks import mutant
 
 
@@ -398,3 +405,25 @@ class PutsThePromptOnOneLine(MemoryProviderRegistry):
 @mutant(kills="MP-HOST-PROMPT-005", says="while the wall clock stands still", report="J4")
 class AsksForThePromptByTheWallClock(MemoryProviderRegistry):
     system_prompt_block = by_the_wall_clock("system_prompt_block")
+
+
+@mutant(kills="MP-HOST-PROMPT-006", says="in the order", report="F7")
+class PutsTheShortestBlockFirst(MemoryProviderRegistry):
+    def system_prompt_block(self):
+        head, *others = super().system_prompt_block().split("\n\n### ")
+        sections = [head, *(f"### {other}" for other in others)]
+        return "\n\n".join(sorted(sections, key=len))
+
+
+@mutant(kills="MP-HOST-PROMPT-004", says="a prompt without", report="F3")
+class LooksForDelimitersLineByLine(MemoryProviderRegistry):
+    def system_prompt_block(self):
+        kept, contributions.sanitize_context = contributions.sanitize_context, _line_by_line
+        try:
+            return super().system_prompt_block()
+        finally:
+            contributions.sanitize_context = kept
+
+
+def _line_by_line(text):
+    return "\n".join(map(sanitize_context, text.split("\n")))
