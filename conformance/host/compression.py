@@ -1,6 +1,7 @@
 """Chapter 80: what happens before messages are discarded."""
 
 import asyncio
+import contextlib
 import datetime as dt
 import threading
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from typing import Any
 from memproto.deadlines import Deadlines
 from memproto.testing.clauses import check
 from memproto.testing.evidence import Called, Differs, Misordered, Returned
-from memproto.testing.host.host import undecided_if_late
+from memproto.testing.host.host import HostLate, undecided_if_late
 from memproto.testing.host.probes import Probe, answering, needs_promise, raising
 from memproto.testing.host.run import HostRun
 from memproto.testing.instruments.walltime import wall_clock
@@ -61,6 +62,29 @@ def messages_are_discarded_when_the_providers_have_read_them(run: HostRun) -> No
             )
         )
     _they_are_kept_while_the_clock_jumps(run)
+    if run.takes("deadlines"):
+        _one_that_was_late_reads_the_next_ones(run)
+
+
+def _one_that_was_late_reads_the_next_ones(run: HostRun) -> None:
+    gate, hook = run.gate(), "on_compress"
+    provider = run.probe(on_compress=gate)
+    host = run.opened(provider, deadlines=Deadlines(compress_s=_SHORT_S * run.scale))
+    # A host that waits all the same is for MP-HOST-ISO-006.
+    with contextlib.suppress(HostLate):
+        host.compress(list(_MESSAGES))
+        gate.open()
+        if not gate.entered.is_set() or not gate.left.wait(5.0 * run.scale):
+            return
+
+        def is_asked() -> bool:
+            before = provider.count(hook)
+            host.compress(list(_MESSAGES))
+            return provider.count(hook) > before
+
+        if not run.wait_until(is_asked):
+            wanted = "the next messages for a provider that was late, and has returned"
+            run.violated(Called(wanted=wanted, hook=hook, times=0, due=1))
 
 
 def _they_are_kept_while_the_clock_jumps(run: HostRun) -> None:

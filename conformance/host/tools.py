@@ -386,6 +386,35 @@ def a_provider_that_hangs_gets_no_second_call(run: HostRun) -> None:
             )
 
     run.at_some_pace(attempt)
+    _is_called_again_however_often_it_was_late(run)
+
+
+#: Number of calls, one after the other, that are given up and return later.
+_LATE_CALLS = 4
+
+
+def _is_called_again_however_often_it_was_late(run: HostRun) -> None:
+    """A backend is slow for a while: each of several calls is given up, and has returned."""
+    name, gates = _named(run), [run.gate("{}") for _ in range(_LATE_CALLS)]
+    left = iter(gates)
+
+    def act(*args: Any) -> Any:
+        gate = next(left, None)
+        return "{}" if gate is None else gate()
+
+    slow = run.serving("tools", schemas=[tool(name)], handle_tool_call=act)
+    host = run.opened(slow, deadlines=Deadlines(tool_s=0.3 * run.scale))
+    if host.deadlines.tool_s > _SHORT_S * run.scale:
+        return
+    _needs_offer(host, name)
+    for number, gate in enumerate([*gates, None]):
+        if not run.wait_until(lambda: _is_called_again(host, slow, name)):
+            wanted = f"calls of its tools once each of {number} late ones has returned"
+            seen = "it is not called any more"
+            run.violated(Called(wanted=wanted, hook="handle_tool_call", times=0, seen=seen))
+        if gate is not None:
+            gate.open()
+            gate.left.wait(5.0 * run.scale)
 
 
 def _is_called_again(host: Host, provider: Extended, name: str) -> bool:

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import itertools
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -303,6 +304,32 @@ def a_turn_is_said_to_begin_before_recall(run: HostRun) -> None:
             _begins_before_recall(run, host, provider, step)
     if run.loaded.is_driver:
         _begins_once_without_an_answer(run, host, provider)
+    if run.takes("deadlines"):
+        _begins_again_for_one_that_was_late(run)
+
+
+def _begins_again_for_one_that_was_late(run: HostRun) -> None:
+    """Once it has returned from the turn that did not wait for it, it is told of the next one."""
+    gate, short_s = run.gate(), 0.3 * run.scale
+    provider = run.serving("turns", on_turn_start=gate)
+    host = run.opened(provider, deadlines=Deadlines(turn_start_s=short_s, ask_s=short_s))
+    # A host that waits all the same is for MP-HOST-TSTART-002.
+    with contextlib.suppress(HostLate):
+        host.turn("Question 1?")
+        if not gate.entered.wait(5.0 * run.scale):
+            return
+        gate.open()
+        gate.left.wait(5.0 * run.scale)
+        numbers = itertools.count(2)
+
+        def is_told() -> bool:
+            before = provider.count("on_turn_start")
+            host.turn(f"Question {next(numbers)}?")
+            return provider.count("on_turn_start") > before
+
+        if not run.wait_until(is_told):
+            wanted = "a beginning of the turn behind one for which it was late, and has returned"
+            run.violated(Called(wanted=wanted, hook="on_turn_start", times=0, due=1))
 
 
 def _begins_before_recall(run: HostRun, host: Host, provider: Probe, step: str) -> None:

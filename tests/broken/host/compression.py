@@ -5,7 +5,7 @@ import dataclasses
 from memproto.deadlines import Deadlines, Limits
 from memproto.fence import build_memory_context_block, parse_memory_context
 from memproto.registry import MemoryProviderRegistry
-from tests.broken.host.parts import by_the_wall_clock
+from tests.broken.host.parts import LateLane, OtherLane, by_the_wall_clock, leaving_out
 from tests.broken.marks import mutant
 
 
@@ -110,3 +110,9 @@ class TakesAnExitForAReturn(MemoryProviderRegistry):
 )
 class CompressesByTheWallClock(MemoryProviderRegistry):
     on_compress = by_the_wall_clock("on_compress")
+
+
+@mutant(kills="MP-HOST-COMP-002", says="was late, and has returned", report="L2")
+class CompressesWithoutWhoWasLateOnce(OtherLane):
+    lane = LateLane
+    on_compress = leaving_out("on_compress", 1)

@@ -87,6 +87,30 @@ def by_the_wall_clock(method):
     return _gathering(method, lambda core, budget_s: Gather(WallClock(), budget_s))
 
 
+class LateLane(ProviderLane):
+    """Counts the calls of a provider that were given up, and have returned."""
+
+    was_late = 0
+
+    def tell(self, hook, outcome, *args, **more):
+        self.was_late += outcome == "late_answer"
+        super().tell(hook, outcome, *args, **more)
+
+
+def leaving_out(method, times):
+    """The method of a registry of such lanes, without those that were late so often."""
+
+    def act(self, *args, **kwargs):
+        core, lanes = self._core, self._core.lanes
+        core.lanes = tuple(lane for lane in lanes if lane.was_late < times)
+        try:
+            return getattr(MemoryProviderRegistry, method)(self, *args, **kwargs)
+        finally:
+            core.lanes = lanes
+
+    return act
+
+
 def _gathering(method, make):
     def act(self, *args, **kwargs):
         core = self._core

@@ -11,7 +11,15 @@ from memproto.registry.calls.recall import Recall, recall
 from memproto.registry.calls.workers import Worker
 from memproto.registry.messages import copied_messages
 from memproto.testing.agent import Agent
-from tests.broken.host.parts import Through, Wrapping, by_the_wall_clock, sliding
+from tests.broken.host.parts import (
+    LateLane,
+    OtherLane,
+    Through,
+    Wrapping,
+    by_the_wall_clock,
+    leaving_out,
+    sliding,
+)
 from tests.broken.marks import mutant
 
 
@@ -265,3 +273,9 @@ class _LateOnce(Through):
 @mutant(kills="MP-HOST-RECALL-003", says="that was given up has raised", report="L2")
 class AsksNoMoreWhatRaisedLate(Wrapping):
     through = _LateOnce
+
+
+@mutant(kills="MP-HOST-RECALL-003", says="late calls has returned", report="L2")
+class LeavesOutWhoWasLateThreeTimes(OtherLane):
+    lane = LateLane
+    enrich_turn = leaving_out("enrich_turn", 3)

@@ -13,6 +13,8 @@ from memproto.registry.parts.tool_schemas import fault_of
 from memproto.registry.parts.tools import read_tools
 from memproto.testing.agent import Agent
 from tests.broken.host.parts import (
+    LateLane,
+    OtherLane,
     Through,
     Wrapping,
     by_the_wall_clock,
@@ -427,3 +429,14 @@ class LooksForDelimitersLineByLine(MemoryProviderRegistry):
 
 def _line_by_line(text):
     return "\n".join(map(sanitize_context, text.split("\n")))
+
+
+@mutant(kills="MP-HOST-TOOL-007", says="late ones has returned", report="L2")
+class CallsNobodyWhoWasLateThreeTimes(OtherLane):
+    lane = LateLane
+
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        tool = self._tools.table.get(tool_name)
+        if tool is not None and tool.lane.was_late > 2:
+            return json.dumps({"success": False, "error": "the memory is away"})
+        return super().handle_tool_call(tool_name, args, **kwargs)

@@ -13,7 +13,15 @@ from memproto.registry.answers import Answer
 from memproto.registry.calls.lanes import ProviderLane
 from memproto.testing.agent import Agent
 from memproto.testing.driver import ModelFailed, Turn
-from tests.broken.host.parts import OtherLane, Through, Wrapping, by_the_wall_clock, sliding
+from tests.broken.host.parts import (
+    LateLane,
+    OtherLane,
+    Through,
+    Wrapping,
+    by_the_wall_clock,
+    leaving_out,
+    sliding,
+)
 from tests.broken.marks import mutant
 
 
@@ -671,3 +679,9 @@ class RecordsUnderTheSessionOfASubagent(Agent):
 
     def record_turn(self, turn):
         super().record_turn({**turn, "session_id": self.child} if self.child else turn)
+
+
+@mutant(kills="MP-HOST-TSTART-001", says="for which it was late", report="L2")
+class TellsNoTurnToWhoWasLateOnce(OtherLane):
+    lane = LateLane
+    on_turn_start = leaving_out("on_turn_start", 1)
