@@ -15,6 +15,7 @@ from memproto.testing.host.host import Host
 from memproto.testing.host.model import failing_model, plain, repeated, saying
 from memproto.testing.host.probes import Probe, ReceivedCall, answering
 from memproto.testing.host.run import HostRun
+from memproto.testing.host.words import UNUSUAL
 from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
 
@@ -273,7 +274,7 @@ _ODD = ("100 % of {memory}", "{message}", "{}", "$name", "%s", "C:\\new\\1", "\\
 
 def _assert_is_no_template(run: HostRun, host: Host, told: list[str]) -> None:
     """Said or recalled, words are for the model, and for no template before it."""
-    kept, told[0] = told[0], f"The bill says: {', '.join(_ODD)}."
+    kept, told[0] = told[0], f"The bill says: {', '.join(_ODD)}.\n\n1.  Of it:\n\n        {UNUSUAL}"
     before = f"It reads {', '.join(_ODD)}. "
     block = _block_sent(host, before=before)
     told[0], recalled = kept, told[0]

@@ -232,7 +232,7 @@ def shutdown_returns_while_a_provider_hangs(run: HostRun) -> None:
 
 
 def _has_one_budget(run: HostRun) -> None:
-    """What takes all of the budget, as a drain does, leaves no second one to what comes after."""
+    """A drain that takes all of the budget leaves no second one to what comes after it."""
     hung = run.probe(on_turn_complete=run.gate(), shutdown=run.gate())
     # So long that two of them are longer than one and the machine's slack.
     host = run.opened(hung, deadlines=Deadlines(shutdown_s=1.25 * SLACK_S * run.scale))

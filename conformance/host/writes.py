@@ -45,6 +45,9 @@ _GOES_ON_S = 5.0
 #: As long as an entry of a memory may be that shows all of them in the prompt.
 _NOTE = f"{'The ferry leaves at six. ' * 60}That is all."
 
+#: A text in which a byte was lost, and half of a character.
+_BROKEN = "Berth\x00 7 \ud83d is ours."
+
 #: A text that nobody may cut.
 _LONG = f"Read this. {PAGES}That is all."
 
@@ -448,6 +451,8 @@ def the_users_own_message_is_recorded(run: HostRun) -> None:
         cases = [case for case in cases if block not in case[0]]
     provider = run.probe()
     host = run.opened(provider)
+    if not run.loaded.is_driver:  # Of an agent they stop at its terminal.
+        cases.append((_BROKEN, lambda got: got == _BROKEN, f"as it was, {show(_BROKEN)}"))
     for message, is_right, expected in cases:
         _assert_recorded(run, provider, lambda m=message: host.record(m), is_right, expected)  # type: ignore[misc]
     if host.has("record_turn"):

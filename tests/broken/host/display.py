@@ -457,3 +457,10 @@ class AsksAgainWithoutTheBlock(Agent):
                 yield from session.model([*before, {**last, "content": words}])
 
         self._model = answered
+
+
+@mutant(kills="MP-HOST-RECALL-009", says="in the request", report="F3")
+class PutsARecalledTextOnOneLine(Agent):
+    def recall(self, user_message, messages):
+        found = super().recall(user_message, messages)
+        return [(name, " ".join(text.split())) for name, text in found]
