@@ -516,6 +516,8 @@ def _use(run: HostRun, host: Host) -> None:
             host.turn("Take berth 4.", step=step)
     if host.has("record_turn"):
         host.record_turn(dict(_TURN))
+        # A key of a turn takes it out of the user's memory, and never into it.
+        host.record_turn({**_TURN, "turn_id": "turn-of-the-user", "context": "primary"})
     if host.has("delegate"):
         host.delegate("Find a berth.", "Berth 7.", run.session_key())
     if host.has("end"):
