@@ -461,6 +461,21 @@ def the_users_own_message_is_recorded(run: HostRun) -> None:
         # A turn takes another way through an agent than a step that records.
         for message, is_right, expected in cases[1:]:  # Its terminal may strip the white space.
             _assert_recorded(run, provider, lambda m=message: host.turn(m), is_right, expected)  # type: ignore[misc]
+        for step in filter(host.has, ("turn", "stream")):
+            _nothing_recalled_is_in_the_turn(run, step)
+
+
+def _nothing_recalled_is_in_the_turn(run: HostRun, step: str) -> None:
+    """The messages of a turn are those that were said within it, and none that the model got."""
+    fact = run.facts.new()
+    provider = run.serving("record", enrich_turn=answering(fact.text))
+    host = run.opened(provider)
+    host.turn("Where were we?", step=step)
+    run.wait_until(lambda: provider.count("record") > 0, 2.0)
+    for call in provider.named("record"):
+        if fact.stands_in(repr(call.args)):
+            expected = f"a turn without what was recalled for it, {show(fact.text)}"
+            run.violated(Returned(wanted=expected, value=show(call.args[0])), operation=step)
 
 
 def _assert_whole_turns_are_recorded(

@@ -8,7 +8,7 @@ import re
 import threading
 import unicodedata
 
-from memproto.fence import strip_memory_context
+from memproto.fence import inject_memory_context, strip_memory_context
 from memproto.registry import MemoryProviderRegistry
 from memproto.registry.calls.lanes import ProviderLane
 from memproto.testing.agent import Agent
@@ -506,3 +506,15 @@ class RecordsWhatUtf8Takes(MemoryProviderRegistry):
     def on_turn_complete(self, user_message, assistant_response):
         said = user_message.encode("utf-8", "replace").decode()
         super().on_turn_complete(said, assistant_response)
+
+
+@mutant(kills="MP-HOST-TURN-003", says="without what was recalled for it", report="F2")
+class RecordsTheMessagesThatWereSent(Agent):
+    def recall(self, user_message, messages):
+        self.recalled = super().recall(user_message, messages)
+        return self.recalled
+
+    def _described(self, user_message, shown):
+        sent = {"role": "user", "content": inject_memory_context(user_message, self.recalled)}
+        messages = [sent, {"role": "assistant", "content": shown}]
+        return {**super()._described(user_message, shown), "messages": messages}
