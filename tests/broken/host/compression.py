@@ -1,11 +1,12 @@
 """Hosts that are broken in compression."""
 
 import dataclasses
+import time
 
 from memproto.deadlines import Deadlines, Limits
 from memproto.fence import build_memory_context_block, parse_memory_context
 from memproto.registry import MemoryProviderRegistry
-from tests.broken.host.parts import LateLane, OtherLane, by_the_wall_clock, leaving_out
+from tests.broken.host.parts import LateLane, OtherLane, WallClock, by_the_wall_clock, leaving_out
 from tests.broken.marks import mutant
 
 
@@ -102,14 +103,22 @@ class TakesAnExitForAReturn(MemoryProviderRegistry):
         return refused if refused and not ends.issuperset(refused.reasons.values()) else None
 
 
-@mutant(
-    kills="MP-HOST-COMP-002",
-    says="though the wall clock jumps",
-    report="J4",
-    also={"MP-HOST-ISO-006": "a clock that stands still has no deadline"},
-)
-class CompressesByTheWallClock(MemoryProviderRegistry):
-    on_compress = by_the_wall_clock("on_compress")
+class _Leaping(WallClock):
+    """Goes on while the wall clock stands still, and leaps with it."""
+
+    def __init__(self):
+        self.away = time.time() - time.monotonic()
+
+    def now(self):
+        return time.monotonic() + max(0.0, time.time() - time.monotonic() - self.away)
+
+    def wait(self, condition, until):
+        condition.wait(min(max(until - self.now(), 0.0), 0.05))
+
+
+@mutant(kills="MP-HOST-COMP-002", says="though the wall clock jumps", report="J4")
+class CompressesByAClockThatLeaps(MemoryProviderRegistry):
+    on_compress = by_the_wall_clock("on_compress", _Leaping)
 
 
 @mutant(kills="MP-HOST-COMP-002", says="was late, and has returned", report="L2")

@@ -82,9 +82,9 @@ def sliding(method):
     return _gathering(method, lambda core, budget_s: _Anew(core.clock, budget_s))
 
 
-def by_the_wall_clock(method):
+def by_the_wall_clock(method, clock=WallClock):
     """The method of a registry, whose deadline is a time of the day."""
-    return _gathering(method, lambda core, budget_s: Gather(WallClock(), budget_s))
+    return _gathering(method, lambda core, budget_s: Gather(clock(), budget_s))
 
 
 class LateLane(ProviderLane):
