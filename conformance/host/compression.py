@@ -1,6 +1,8 @@
 """Chapter 80: what happens before messages are discarded."""
 
 import asyncio
+import contextlib
+import datetime as dt
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -8,9 +10,10 @@ from typing import Any
 from memproto.deadlines import Deadlines
 from memproto.testing.clauses import check
 from memproto.testing.evidence import Called, Differs, Misordered, Returned
-from memproto.testing.host.host import undecided_if_late
+from memproto.testing.host.host import HostLate, undecided_if_late
 from memproto.testing.host.probes import Probe, answering, needs_promise, raising
 from memproto.testing.host.run import HostRun
+from memproto.testing.instruments.walltime import wall_clock
 from memproto.testing.wire import show
 
 _MESSAGES = [
@@ -26,6 +29,9 @@ _SHORT_S = 0.3
 
 #: Long enough for a host that does not wait to go on.
 _HOLD_S = 1.0
+
+#: By so much a clock jumps that was wrong.
+_YEARS = dt.timedelta(days=20 * 365)
 
 
 @check("MP-HOST-COMP-002")
@@ -55,6 +61,51 @@ def messages_are_discarded_when_the_providers_have_read_them(run: HostRun) -> No
                 seen="the host had gone on before",
             )
         )
+    _they_are_kept_while_the_clock_jumps(run)
+    if run.takes("deadlines"):
+        _one_that_was_late_reads_the_next_ones(run)
+
+
+def _one_that_was_late_reads_the_next_ones(run: HostRun) -> None:
+    gate, hook = run.gate(), "on_compress"
+    provider = run.probe(on_compress=gate)
+    host = run.opened(provider, deadlines=Deadlines(compress_s=_SHORT_S * run.scale))
+    # A host that waits all the same is for MP-HOST-ISO-006.
+    with contextlib.suppress(HostLate):
+        host.compress(list(_MESSAGES))
+        gate.open()
+        if not gate.entered.is_set() or not gate.left.wait(5.0 * run.scale):
+            return
+
+        def is_asked() -> bool:
+            before = provider.count(hook)
+            host.compress(list(_MESSAGES))
+            return provider.count(hook) > before
+
+        if not run.wait_until(is_asked):
+            wanted = "the next messages for a provider that was late, and has returned"
+            run.violated(Called(wanted=wanted, hook=hook, times=0, due=1))
+
+
+def _they_are_kept_while_the_clock_jumps(run: HostRun) -> None:
+    """Somebody sets the clock while a provider reads the messages; nobody has let them go."""
+    left, compressed = threading.Event(), threading.Event()
+
+    with wall_clock() as clock:
+
+        def read(*args: Any) -> None:
+            clock.jump(clock.now() + _YEARS)
+            compressed.wait(0.3 * run.scale)
+            left.set()
+
+        host = run.opened(run.probe(on_compress=read))
+        host.compress(list(_MESSAGES))
+        has_waited = left.is_set()
+        compressed.set()
+        left.wait(5.0 * run.scale)
+    if not has_waited:
+        wanted = "messages kept until on_compress returned, though the wall clock jumps"
+        run.violated(Misordered(wanted=wanted, seen="the host had gone on before"))
 
 
 @check("MP-HOST-COMP-003")

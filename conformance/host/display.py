@@ -1,6 +1,7 @@
 """Chapter 80: what the model is sent, and what the user sees of it."""
 
 import contextlib
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -14,6 +15,7 @@ from memproto.testing.host.host import Host
 from memproto.testing.host.model import failing_model, plain, repeated, saying
 from memproto.testing.host.probes import Probe, ReceivedCall, answering
 from memproto.testing.host.run import HostRun
+from memproto.testing.host.words import UNUSUAL
 from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
 
@@ -190,6 +192,21 @@ def _assert_is_one_block_where_it_is_sent_again(run: HostRun) -> None:
     with contextlib.suppress(Untestable):  # One that goes on trying, which is its own affair.
         host.try_turn(_QUESTION)
     _assert_requests_with(run, host.model.requests, {provider.name: fact.name}, "turn")
+    asked = [request for request in host.model.requests if _is_asked(request[-1])]
+    for first, again in itertools.pairwise(asked):
+        # The same words behind the same messages; any other request needs no block.
+        if _is_made_again(first, again) and fact.stands_in(plain(first[-1]["content"])):
+            told = plain(again[-1]["content"])
+            if not fact.stands_in(told):
+                wanted = f"{show(fact.text)} in the request that is made again, as in the first"
+                run.violated(Returned(wanted=wanted, value=show(told)), operation="turn")
+
+
+def _is_made_again(first: list[dict[str, Any]], again: list[dict[str, Any]]) -> bool:
+    words = [
+        plain(request[-1]["content"]).partition(_OPEN)[0].strip() for request in (first, again)
+    ]
+    return first[:-1] == again[:-1] and words[0] == words[1]
 
 
 def _assert_is_one_block_behind_each_switch(run: HostRun) -> None:
@@ -257,7 +274,7 @@ _ODD = ("100 % of {memory}", "{message}", "{}", "$name", "%s", "C:\\new\\1", "\\
 
 def _assert_is_no_template(run: HostRun, host: Host, told: list[str]) -> None:
     """Said or recalled, words are for the model, and for no template before it."""
-    kept, told[0] = told[0], f"The bill says: {', '.join(_ODD)}."
+    kept, told[0] = told[0], f"The bill says: {', '.join(_ODD)}.\n\n1.  Of it:\n\n        {UNUSUAL}"
     before = f"It reads {', '.join(_ODD)}. "
     block = _block_sent(host, before=before)
     told[0], recalled = kept, told[0]

@@ -406,6 +406,35 @@ def a_write_hook_that_raised_is_reported(run: HostRun) -> None:
             run, [(hook, make, Probe(name, **{hook: raising(make)})) for hook, make, name in cases]
         )
     _each_of_an_extension_is_reported(run)
+    _it_is_reported_of_one_that_failed_before(run)
+
+
+def _it_is_reported_of_one_that_failed_before(run: HostRun) -> None:
+    """A recall that failed is reported, and so are a turn and a write that are lost behind it."""
+    hooks = dict.fromkeys(("enrich_turn", *_WRITES), raising(lambda: OSError("no space left")))
+    provider = run.probe(**hooks)
+    host = run.opened(provider)
+    try:
+        host.ask("What was noted?")
+    except Violation as found:
+        if not isinstance(found.evidence, Raised):
+            raise
+        return  # A recall that raises is for MP-HOST-ISO-001.
+    acts: tuple[tuple[str, Callable[[], Any]], ...] = (
+        ("on_turn_complete", lambda: host.record("Book berth 7.")),
+        ("on_memory_write", lambda: host.mirror("add", "memory", "Berth 7 is ours.")),
+    )
+    for hook, act in acts:
+        if hook == "on_memory_write" and host.is_without("write_memory"):
+            continue
+        # A recall that is reported late is not taken for the next report.
+        run.wait_until(lambda: bool(host.reports.about(provider.name)), 1.0)
+        before = len(host.reports.about(provider.name))
+        act()
+        run.wait_until(lambda h=hook: provider.count(h) > 0, 2.0)  # type: ignore[misc]
+        if not run.wait_until(lambda n=before: len(host.reports.about(provider.name)) > n, 2.0):  # type: ignore[misc]
+            what = f"{hook} of {provider.name}, which raised as another hook of it had before"
+            run.violated(NotReported(about=what))
 
 
 def _each_of_an_extension_is_reported(run: HostRun) -> None:
@@ -744,7 +773,29 @@ def a_question_to_all_ends_at_its_deadline(run: HostRun) -> None:
         _assert_ends(run, hook, question)
     # A backup is made while no session runs as well.
     _assert_ends(run, "backup_paths", _QUESTIONS["backup_paths"], is_open=False)
+    for hook, question in _QUESTIONS.items():
+        _assert_ends_by_no_wall_clock(run, hook, question)
     run.needs_also(*dict.fromkeys(question.step for question in _QUESTIONS.values()))
+
+
+def _assert_ends_by_no_wall_clock(run: HostRun, hook: str, question: _Question) -> None:
+    served = (question.extension,) if question.extension else ()
+    act: dict[str, Any] = {hook: run.gate(question.answer)}
+    bound_s = 0.3 * run.scale
+    pace = Deadlines(ask_s=bound_s, compress_s=bound_s, privacy_s=bound_s)
+    host = run.host(run.serving(*served, **act), deadlines=pace)
+    kept_s = getattr(host.deadlines, question.bound)
+    if not host.has(question.step) or kept_s > _SHORT_S * run.scale:
+        return
+    if hook != "get_tool_schemas":  # It is asked when the session begins.
+        host.open()
+
+    def ask() -> None:
+        if hook == "get_tool_schemas":
+            host.open()
+        question.ask(host)
+
+    run.ends_while_the_clock_stands_still(f"an end of the question by `{hook}`", ask)
 
 
 #: Seconds that a host has to begin a session.

@@ -5,7 +5,7 @@ import datetime as dt
 import functools
 import itertools
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, NoReturn
 
 from memproto.deadlines import Deadlines
 from memproto.testing.clauses import Untestable, Violation, check
@@ -146,6 +146,7 @@ def a_stuck_provider_is_not_asked_again_until_it_returns(run: HostRun) -> None:
         _takes_part_after_an_error(run, make, times)
     if run.takes("deadlines"):
         _takes_part_after_a_late_error(run)
+        _takes_part_however_often_it_was_late(run)
     _is_not_asked_again_behind_a_switch(run)
 
 
@@ -233,6 +234,38 @@ def _takes_part_after_a_late_error(run: HostRun) -> None:
                 seen="it is not asked any more",
             )
         )
+
+
+#: Number of calls, one after the other, that are given up and return later.
+_LATE_CALLS = 4
+
+
+def _takes_part_however_often_it_was_late(run: HostRun) -> None:
+    """A backend is slow for a while: each of several calls is given up, and has returned."""
+    gates = [run.gate() for _ in range(_LATE_CALLS)]
+    left = iter(gates)
+
+    def act(*args: Any) -> Any:
+        gate = next(left, None)
+        return "Noted." if gate is None else gate()
+
+    slow = run.probe(enrich_turn=act)
+    pace = Deadlines(enrich_s=0.3 * run.scale)
+    host = run.opened(slow, *run.beside(run.probe()), deadlines=pace)
+    later: list[dict[str, Any]] = []
+    for number, gate in enumerate(gates):
+        if not run.wait_until(lambda g=gate: _takes_part(host, slow, later) or g.entered.is_set()):  # type: ignore[misc]
+            _is_not_asked_any_more(run, number)
+        gate.open()
+        gate.left.wait(5.0 * run.scale)
+    if not run.wait_until(lambda: _takes_part(host, slow, later)):
+        _is_not_asked_any_more(run, len(gates))
+
+
+def _is_not_asked_any_more(run: HostRun, times: int) -> NoReturn:
+    wanted = f"it takes part again once each of {times} late calls has returned"
+    seen = "it is not asked any more"
+    run.violated(Called(wanted=wanted, hook="enrich_turn", times=0, seen=seen))
 
 
 @check("MP-HOST-RECALL-004")

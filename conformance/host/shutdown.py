@@ -1,6 +1,7 @@
 """Chapter 80: the end of a session."""
 
 import contextlib
+import datetime as dt
 import functools
 import re
 import sys
@@ -13,7 +14,7 @@ from memproto.deadlines import Deadlines
 from memproto.errors import Unavailable
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.evidence import Called, Differs, Misordered, NotReported
-from memproto.testing.host.host import Host, HostLate, undecided_if_late
+from memproto.testing.host.host import SLACK_S, Host, HostLate, undecided_if_late
 from memproto.testing.host.probes import Gate, Probe, answering, raising
 from memproto.testing.host.run import HostRun
 from memproto.testing.instruments.walltime import wall_clock
@@ -29,6 +30,9 @@ _WHOLE = re.compile(r"(?<![\d.])\d+(?![\d.])")
 
 #: Budgets one after the other would take longer than one budget and the machine's slack.
 _HANGING = 8
+
+#: By so much a clock jumps that was wrong.
+_YEARS = dt.timedelta(days=20 * 365)
 
 #: Long enough for a host on a loaded machine to come to its shutdown calls.
 _HOLD_S = 1.0
@@ -88,8 +92,29 @@ def queued_writes_are_delivered_before_shutdown(run: HostRun) -> None:
     if any(beside):
         wanted = "shutdown once the last write has returned"
         run.violated(Misordered(wanted=wanted, seen="it came while that write ran"))
+    _they_are_delivered_while_the_clock_jumps(run)
     if run.takes("deadlines"):
         _what_is_given_up_is_counted(run)
+
+
+def _they_are_delivered_while_the_clock_jumps(run: HostRun) -> None:
+    """Somebody sets the clock while the queue is drained: the exit budget is not over by that."""
+    with wall_clock() as clock:
+
+        def write(*args: Any) -> None:
+            ended.wait(_HOLD_OF_THE_LAST_S * run.scale)
+            clock.jump(clock.now() + _YEARS)
+
+        ended = threading.Event()
+        busy = run.probe(on_turn_complete=write, shutdown=ended.set)
+        host = run.opened(busy)
+        for number in range(_LEFT):
+            host.record(f"Turn {number}.")
+        host.close()
+    hooks = [call.hook for call in busy.named("on_turn_complete", "shutdown")]
+    if hooks != ["on_turn_complete"] * _LEFT + ["shutdown"]:
+        wanted = f"{_LEFT} turns before shutdown, though the wall clock jumps"
+        run.violated(Misordered(wanted=wanted, calls=tuple(hooks)))
 
 
 def _what_is_given_up_is_counted(run: HostRun) -> None:
@@ -202,7 +227,18 @@ def shutdown_returns_while_a_provider_hangs(run: HostRun) -> None:
     run.at_some_pace(attempt)
     if run.takes("deadlines"):
         _ends_while_the_clock_stands_still(run)
+        _has_one_budget(run)
     run.needs_also("compress")
+
+
+def _has_one_budget(run: HostRun) -> None:
+    """A drain that takes all of the budget leaves no second one to what comes after it."""
+    hung = run.probe(on_turn_complete=run.gate(), shutdown=run.gate())
+    # So long that two of them are longer than one and the machine's slack.
+    host = run.opened(hung, deadlines=Deadlines(shutdown_s=1.25 * SLACK_S * run.scale))
+    host.record("One turn.")
+    run.wait_until(lambda: hung.count("on_turn_complete") > 0, 2.0)
+    host.close()
 
 
 def _ends_while_the_clock_stands_still(run: HostRun) -> None:
@@ -211,14 +247,7 @@ def _ends_while_the_clock_stands_still(run: HostRun) -> None:
     host = run.opened(hung, deadlines=Deadlines(shutdown_s=0.3 * run.scale))
     host.record("One turn.")
     run.wait_until(lambda: hung.count("on_turn_complete") > 0, 2.0)
-    with wall_clock():
-        try:
-            host.close()
-        except HostLate:
-            wanted = "an exit that ends within its budget while the clock stands still"
-            run.violated(Differs(wanted=wanted, seen="it had not returned"))
-        finally:
-            run.open_gates()
+    run.ends_while_the_clock_stands_still("an end of the exit", host.close)
 
 
 def _assert_ends(run: HostRun, providers: list[Probe], deadlines: Deadlines) -> None:

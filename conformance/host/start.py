@@ -61,6 +61,33 @@ def the_config_holds_what_is_promised(run: HostRun) -> None:
         run.opened(run.probe(initialize=_empty), other).begin(other)
         _assert_is_whole(run, _config(run, other), ", where another provider empties its own")
     _assert_is_its_own(run)
+    _nothing_that_another_adds_is_in_it(run)
+
+
+_ADDED = "added by another provider"
+
+
+def _nothing_that_another_adds_is_in_it(run: HostRun) -> None:
+    """A provider keeps something in each part of its config, the empty ones included."""
+
+    def fill(part: Any) -> None:
+        for inner in list(part.values() if isinstance(part, dict) else part):
+            if isinstance(inner, dict | list):
+                fill(inner)
+        if isinstance(part, dict):
+            part[_ADDED] = True
+        else:
+            part.append(_ADDED)
+
+    for other in run.beside(run.probe()):
+        handed: dict[str, Any] = {"tags": [], "model": {}}
+        host = run.host(run.probe(initialize=lambda key, config: fill(config)), other)
+        host.open(options=handed)
+        host.begin(other)
+        for whose, got in (("another provider", _config(run, other)), ("the agent", handed)):
+            if _ADDED in repr(got):
+                wanted = f"a config of {whose} without what a provider adds to its own"
+                run.violated(Returned(wanted=wanted, value=show(got)))
 
 
 #: Values of an agent that say something, though they count as false.
@@ -489,6 +516,8 @@ def _use(run: HostRun, host: Host) -> None:
             host.turn("Take berth 4.", step=step)
     if host.has("record_turn"):
         host.record_turn(dict(_TURN))
+        # A key of a turn takes it out of the user's memory, and never into it.
+        host.record_turn({**_TURN, "turn_id": "turn-of-the-user", "context": "primary"})
     if host.has("delegate"):
         host.delegate("Find a berth.", "Berth 7.", run.session_key())
     if host.has("end"):

@@ -24,8 +24,12 @@ from memproto.testing.host.host import Host, HostLate
 from memproto.testing.host.model import plain
 from memproto.testing.host.probes import Extended, raising, tool
 from memproto.testing.host.run import HostRun
+from memproto.testing.host.words import UNUSUAL
 from memproto.testing.needs import Driver, depends_on
 from memproto.testing.wire import show
+
+#: Seconds of a deadline that is waited for once more.
+_SHORT_S = 6.0
 
 #: Fault of a schema, and the schema.
 _POISONED: dict[str, Any] = {
@@ -337,6 +341,19 @@ def a_call_ends_at_its_deadline(run: HostRun) -> None:
                 )
 
     run.at_some_pace(attempt)
+    _a_call_ends_by_no_wall_clock(run)
+
+
+def _a_call_ends_by_no_wall_clock(run: HostRun) -> None:
+    name = _named(run)
+    slow = run.serving("tools", schemas=[tool(name)], handle_tool_call=run.gate("{}"))
+    host = run.opened(slow, deadlines=Deadlines(tool_s=0.3 * run.scale))
+    # A call of a minute is not waited for.
+    if host.deadlines.tool_s <= _SHORT_S * run.scale:
+        _needs_offer(host, name)
+        run.ends_while_the_clock_stands_still(
+            "an end of a call", lambda: host.call_tool(name, {"text": "x"})
+        )
 
 
 @check("MP-HOST-TOOL-007", budget_s=240.0)
@@ -369,6 +386,35 @@ def a_provider_that_hangs_gets_no_second_call(run: HostRun) -> None:
             )
 
     run.at_some_pace(attempt)
+    _is_called_again_however_often_it_was_late(run)
+
+
+#: Number of calls, one after the other, that are given up and return later.
+_LATE_CALLS = 4
+
+
+def _is_called_again_however_often_it_was_late(run: HostRun) -> None:
+    """A backend is slow for a while: each of several calls is given up, and has returned."""
+    name, gates = _named(run), [run.gate("{}") for _ in range(_LATE_CALLS)]
+    left = iter(gates)
+
+    def act(*args: Any) -> Any:
+        gate = next(left, None)
+        return "{}" if gate is None else gate()
+
+    slow = run.serving("tools", schemas=[tool(name)], handle_tool_call=act)
+    host = run.opened(slow, deadlines=Deadlines(tool_s=0.3 * run.scale))
+    if host.deadlines.tool_s > _SHORT_S * run.scale:
+        return
+    _needs_offer(host, name)
+    for number, gate in enumerate([*gates, None]):
+        if not run.wait_until(lambda: _is_called_again(host, slow, name)):
+            wanted = f"calls of its tools once each of {number} late ones has returned"
+            seen = "it is not called any more"
+            run.violated(Called(wanted=wanted, hook="handle_tool_call", times=0, seen=seen))
+        if gate is not None:
+            gate.open()
+            gate.left.wait(5.0 * run.scale)
 
 
 def _is_called_again(host: Host, provider: Extended, name: str) -> bool:
@@ -469,9 +515,17 @@ def the_schemas_of_a_provider_stay_its_own(run: HostRun) -> None:
 
 @check("MP-HOST-PROMPT-006")
 def what_each_provider_adds_is_in_the_prompt(run: HostRun) -> None:
-    blocks = [f"Ask the harbour book about {run.facts.name()}." for _ in range(2)]
+    # Of one of them each line stands where it stands, and each character is one of its own.
+    names = [run.facts.name() for _ in range(2)]
+    blocks = [
+        f"# Ferries\n\n1.  Ask so:\n\n        find {names[0]}\n\n2.  {UNUSUAL}",
+        f"Ask the harbour book about {names[1]}.",
+    ]
+    # No order of names is the one in which they were registered.
+    labels = sorted((run.label() for _ in blocks), reverse=True)
     failing = run.serving("prompt", system_prompt_block=raising(lambda: OSError("no backend")))
-    good = [run.serving("prompt", **_block(block)) for block in blocks]
+    acts = zip(labels, blocks, strict=True)
+    good = [Extended(label, ("prompt",), **_block(block)) for label, block in acts]
     for group in ([good[0], *run.beside(good[1])], [*run.beside(failing), good[0]]):
         host = run.opened(*group, steps=("prompt",))
         shown = host.prompt()
@@ -479,10 +533,14 @@ def what_each_provider_adds_is_in_the_prompt(run: HostRun) -> None:
             if provider in group and block not in shown:
                 run.violated(
                     Returned(
-                        wanted=f"a prompt that holds {block!r} of {provider.name}",
+                        wanted=f"a prompt that holds {block!r} of {provider.name}, as it is",
                         value=show(shown),
                     )
                 )
+        places = [shown.find(block) for block in blocks]
+        if -1 not in places and places != sorted(places):
+            wanted = "sections in the order in which their providers were registered"
+            run.violated(Returned(wanted=wanted, value=show(shown)))
     _it_is_that_of_the_session(run)
 
 
@@ -555,6 +613,7 @@ def the_prompt_stays_the_same_for_the_session(run: HostRun) -> None:
         host.offer()
         # The host's own additions may change; it decides how often.
         _assert_same_boats(run, first, _BOATS.findall(host.prompt()))
+    _it_stays_behind_a_rewind(run)
     if not run.loaded.is_driver or not host.has("turn"):
         return
     sent: list[str] = []
@@ -566,6 +625,22 @@ def the_prompt_stays_the_same_for_the_session(run: HostRun) -> None:
             if now := _BOATS.findall(_system(request)):
                 sent = sent or now
                 _assert_same_boats(run, sent, now)
+
+
+def _it_stays_behind_a_rewind(run: HostRun) -> None:
+    """A rewind stays in its session, whose block is the one that was given first."""
+    provider = run.serving("sessions", "prompt", system_prompt_block=_Fickle())
+    host, key = run.host(provider), run.session_key()
+    if not host.has("switch rewind"):
+        return
+    host.open(key)
+    first = _BOATS.findall(host.prompt())
+    host.turn("Book berth 7.") if host.has("turn") else host.record("Book berth 7.")
+    host.switch("rewind", key)
+    # A rewind that is not told is for MP-HOST-SESS-005.
+    run.wait_until(lambda: provider.count("on_session_switch") > 0, 2.0)
+    if first:
+        _assert_same_boats(run, first, _BOATS.findall(host.prompt()))
 
 
 def _assert_same_boats(run: HostRun, first: list[str], now: list[str]) -> None:
@@ -617,8 +692,8 @@ def the_prompt_waits_for_no_provider_that_hangs(run: HostRun) -> None:
     pace = Deadlines(ask_s=0.3 * run.scale)
     # Deadlines one after the other, or anew with each answer, take longer than one.
     gates = [run.gate(""), *(run.trickling("", pace.ask_s) if run.loaded.most is None else ())]
-    hung, number = [run.serving("prompt", system_prompt_block=gate) for gate in gates], len(gates)
-    host = run.opened(*hung, *run.beside(good), deadlines=pace, steps=("prompt",))
+    late, number = [run.serving("prompt", system_prompt_block=gate) for gate in gates], len(gates)
+    host = run.opened(*late, *run.beside(good), deadlines=pace, steps=("prompt",))
     try:
         prompt = host.prompt()
     except HostLate:
@@ -626,10 +701,23 @@ def the_prompt_waits_for_no_provider_that_hangs(run: HostRun) -> None:
         run.violated(Differs(wanted=wanted, seen="it had not returned"))
     if run.beside(good) and good.count("system_prompt_block") and block not in prompt:
         run.violated(Returned(wanted="the block of a provider that answered", value=show(prompt)))
+    run.open_gates()
+    if run.takes("deadlines"):
+        hung = run.serving("prompt", system_prompt_block=run.gate(""))
+        host = run.opened(hung, deadlines=Deadlines(ask_s=0.3 * run.scale))
+        run.ends_while_the_clock_stands_still("an end of the question for the prompt", host.prompt)
 
 
 #: Delimiters of the fence, as a stored text may hold them.
-_DELIMITERS = ("<memory-context>", "</memory-context>", "</MEMORY-CONTEXT>", "[System note")
+_DELIMITERS = (
+    "<memory-context>",
+    "</memory-context>",
+    "</MEMORY-CONTEXT>",
+    "[System note",
+    # A line may end within one, as in a text that was wrapped.
+    "</memory-\ncontext>",
+    "[System\nnote",
+)
 
 
 @check("MP-HOST-PROMPT-004")

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import itertools
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -303,6 +304,32 @@ def a_turn_is_said_to_begin_before_recall(run: HostRun) -> None:
             _begins_before_recall(run, host, provider, step)
     if run.loaded.is_driver:
         _begins_once_without_an_answer(run, host, provider)
+    if run.takes("deadlines"):
+        _begins_again_for_one_that_was_late(run)
+
+
+def _begins_again_for_one_that_was_late(run: HostRun) -> None:
+    """Once it has returned from the turn that did not wait for it, it is told of the next one."""
+    gate, short_s = run.gate(), 0.3 * run.scale
+    provider = run.serving("turns", on_turn_start=gate)
+    host = run.opened(provider, deadlines=Deadlines(turn_start_s=short_s, ask_s=short_s))
+    # A host that waits all the same is for MP-HOST-TSTART-002.
+    with contextlib.suppress(HostLate):
+        host.turn("Question 1?")
+        if not gate.entered.wait(5.0 * run.scale):
+            return
+        gate.open()
+        gate.left.wait(5.0 * run.scale)
+        numbers = itertools.count(2)
+
+        def is_told() -> bool:
+            before = provider.count("on_turn_start")
+            host.turn(f"Question {next(numbers)}?")
+            return provider.count("on_turn_start") > before
+
+        if not run.wait_until(is_told):
+            wanted = "a beginning of the turn behind one for which it was late, and has returned"
+            run.violated(Called(wanted=wanted, hook="on_turn_start", times=0, due=1))
 
 
 def _begins_before_recall(run: HostRun, host: Host, provider: Probe, step: str) -> None:
@@ -368,6 +395,18 @@ def a_turn_does_not_wait_for_its_beginning(run: HostRun) -> None:
         _is_not_waited_for(run, number, pace_s * run.scale)
     if run.loaded.most is None:
         _no_answer_moves_the_deadline(run)
+    if run.takes("deadlines"):
+        _it_ends_by_no_wall_clock(run)
+
+
+def _it_ends_by_no_wall_clock(run: HostRun) -> None:
+    budget_s = 0.3 * run.scale
+    hung = run.serving("turns", on_turn_start=run.gate())
+    pace = Deadlines(turn_start_s=budget_s, ask_s=budget_s, enrich_s=2.0 * run.scale)
+    host = run.opened(hung, deadlines=pace)
+    run.ends_while_the_clock_stands_still(
+        "a recall behind a turn's beginning", lambda: host.turn("Which berth is free?")
+    )
 
 
 def _no_answer_moves_the_deadline(run: HostRun) -> None:
@@ -572,9 +611,14 @@ def _names_its_session(run: HostRun, *, is_held: bool) -> None:
     # A recall of the second one may wait for the switch, and a host has a deadline for that.
     gate, pace = run.gate(hangs_s=run.scale), Deadlines(enrich_s=0.3 * run.scale)
     held: dict[str, Any] = {"record": gate} if is_held else {}
-    provider = run.serving("record", "sessions", **held)
+    provider = run.serving("record", "sessions", "delegation", **held)
     host = run.opened(provider, deadlines=pace, steps=("turn",))
-    host.turn("Book berth 7.")
+    # Of two turns before the switch one at least is still in the queue when it comes.
+    for text in ("Book berth 7.", "And berth 8."):
+        host.turn(text)
+        # The session of a subagent is none of the user's.
+        if host.has("delegate"):
+            host.delegate("Find a berth.", "Berth 9.", run.session_key())
     if host.has("switch resume"):
         host.switch("resume", run.session_key())
         host.turn("Book berth 4.")

@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from memproto.testing.clauses import Untestable, check
-from memproto.testing.evidence import Called, Misordered, NotReported, Returned
+from memproto.testing.evidence import Called, Differs, Misordered, NotReported, Returned
 from memproto.testing.host.host import Host, HostLate
 from memproto.testing.host.probes import Probe, answering, raising
 from memproto.testing.host.run import HostRun
@@ -32,11 +33,20 @@ _BURST = 300
 #: Writes that fail one after the other.
 _FAILURES = 6
 
+#: Seconds in which a recall that nothing holds up has returned, and less than its deadline.
+_SOON_S = 4.0
+
+#: Seconds for which a write lasts that no host gives up.
+_LASTS_S = 3.0
+
 #: Seconds that a queue may need which nothing holds up.
 _GOES_ON_S = 5.0
 
 #: As long as an entry of a memory may be that shows all of them in the prompt.
 _NOTE = f"{'The ferry leaves at six. ' * 60}That is all."
+
+#: A text in which a byte was lost, and half of a character.
+_BROKEN = "Berth\x00 7 \ud83d is ours."
 
 #: A text that nobody may cut.
 _LONG = f"Read this. {PAGES}That is all."
@@ -79,6 +89,7 @@ def writes_come_in_order_and_one_at_a_time(run: HostRun) -> None:
     hooks = [_OneAtATime(run.scale) for _ in range(2)]
     first, second = (run.probe(on_turn_complete=hook, on_memory_write=hook) for hook in hooks)
     providers = [first, *run.beside(second)]
+    goes_on = _beside_a_write_that_lasts(run)
     host = run.opened(*providers)
     expected: list[str] = []
     for number in range(0, _COUNT, 2):
@@ -121,8 +132,33 @@ def writes_come_in_order_and_one_at_a_time(run: HostRun) -> None:
     _goes_on_after(run, StopIteration, "on_turn_complete")
     _goes_on_after_many(run)
     _tells_of_what_it_drops(run)
+    goes_on()
     # Last, since a host that waits for a write is left in it.
     _a_delegation_waits_for_its_turn(run)
+
+
+def _beside_a_write_that_lasts(run: HostRun) -> Callable[[], None]:
+    """
+    A write begins that lasts as long as the other scenes or longer, and the next one waits for it.
+
+    Returns a function that asserts so, and lets the write go.
+    """
+    gate, began = run.gate(), time.perf_counter()
+    provider = run.probe(on_turn_complete=gate)
+    host = run.opened(provider)
+    with contextlib.suppress(HostLate):  # One that waits itself is for MP-HOST-TURN-002.
+        for number in range(2):
+            host.record(f"Turn {number}.")
+
+    def assert_waits() -> None:
+        rest_s = _LASTS_S - (time.perf_counter() - began)
+        is_alone = run.stays_silent(lambda: provider.count(*_WRITES) > 1, max(rest_s, 0.0))
+        if not is_alone and not gate.left.is_set():
+            wanted = "one write of a provider at a time, however long it takes"
+            run.violated(Misordered(wanted=wanted, seen="a second one ran beside the first"))
+        gate.open()
+
+    return assert_waits
 
 
 def _a_delegation_waits_for_its_turn(run: HostRun) -> None:
@@ -255,12 +291,16 @@ def _assert_goes_on(run: HostRun, host: Host, provider: Probe, behind: str) -> N
 
 def _tells_of_what_it_drops(run: HostRun) -> None:
     """A queue may have a bound; the writes beyond it are delivered all the same, or reported."""
-    hook = _OneAtATime(run.scale)
-    provider = run.probe(on_turn_complete=hook)
+    gate = run.gate()
+    provider = run.probe(on_turn_complete=gate)
     host = run.opened(provider)
-    for number in range(_BURST):
-        host.record(f"Turn {number}.")
-    hook.queued.set()
+    try:
+        for number in range(_BURST):
+            host.record(f"Turn {number}.")
+    except HostLate:
+        return  # One that waits itself is for MP-HOST-TURN-002.
+    finally:
+        gate.open()
     if run.wait_until(lambda: provider.count("on_turn_complete") >= _BURST, _GOES_ON_S):
         return
     before = provider.count("on_turn_complete")
@@ -310,7 +350,12 @@ def a_hanging_write_hook_delays_nothing(run: HostRun) -> None:
     for number in range(3):
         host.record(f"Turn {number}.")
         host.write(f"Fact {number}.")
+        began = time.perf_counter()
         answers = host.recall("What was noted?")
+        if (took_s := time.perf_counter() - began) > _SOON_S * run.scale:
+            wanted = "a recall that does not wait for a write hook"
+            seen = f"it took {took_s:.1f} s, while the hook of a write hung"
+            run.violated(Differs(wanted=wanted, seen=seen), operation="recall")
         if others and answers.get(good.name) != "Noted.":
             run.violated(
                 Returned(wanted="recall of the others goes on", value=show(answers)),
@@ -406,6 +451,8 @@ def the_users_own_message_is_recorded(run: HostRun) -> None:
         cases = [case for case in cases if block not in case[0]]
     provider = run.probe()
     host = run.opened(provider)
+    if not run.loaded.is_driver:  # Of an agent they stop at its terminal.
+        cases.append((_BROKEN, lambda got: got == _BROKEN, f"as it was, {show(_BROKEN)}"))
     for message, is_right, expected in cases:
         _assert_recorded(run, provider, lambda m=message: host.record(m), is_right, expected)  # type: ignore[misc]
     if host.has("record_turn"):
@@ -414,6 +461,21 @@ def the_users_own_message_is_recorded(run: HostRun) -> None:
         # A turn takes another way through an agent than a step that records.
         for message, is_right, expected in cases[1:]:  # Its terminal may strip the white space.
             _assert_recorded(run, provider, lambda m=message: host.turn(m), is_right, expected)  # type: ignore[misc]
+        for step in filter(host.has, ("turn", "stream")):
+            _nothing_recalled_is_in_the_turn(run, step)
+
+
+def _nothing_recalled_is_in_the_turn(run: HostRun, step: str) -> None:
+    """The messages of a turn are those that were said within it, and none that the model got."""
+    fact = run.facts.new()
+    provider = run.serving("record", enrich_turn=answering(fact.text))
+    host = run.opened(provider)
+    host.turn("Where were we?", step=step)
+    run.wait_until(lambda: provider.count("record") > 0, 2.0)
+    for call in provider.named("record"):
+        if fact.stands_in(repr(call.args)):
+            expected = f"a turn without what was recalled for it, {show(fact.text)}"
+            run.violated(Returned(wanted=expected, value=show(call.args[0])), operation=step)
 
 
 def _assert_whole_turns_are_recorded(
@@ -468,6 +530,16 @@ _EDITS: tuple[tuple[str, str, str | None, str | None], ...] = (
     ("add", "memory", "The harbour opens at six.", None),
 )
 
+#: Writes that a memory tool may tidy up or refuse; a registry is told of what was written.
+_AS_WRITTEN: tuple[tuple[str, str, str | None, str | None], ...] = (
+    ("add", "memory", "  - Berth 7 is ours.\n", None),
+    ("replace", "user", "The ferry leaves at eight.\n", " - The ferry leaves at six.\n"),
+    ("replace", "user", "", "The ferry leaves at eight.\n"),
+    ("replace", "memory", "The boat is the Ondine.", ""),
+    # Two writes are two, though nothing tells them apart.
+    *[("add", "user", "The lamps are lit.", None)] * 2,
+)
+
 
 @check("MP-HOST-WRITE-001")
 def each_write_is_mirrored_with_all_that_it_is(run: HostRun) -> None:
@@ -479,13 +551,14 @@ def each_write_is_mirrored_with_all_that_it_is(run: HostRun) -> None:
 
 def _is_mirrored(run: HostRun, provider: Probe) -> None:
     host = run.opened(provider)
-    for edit in _EDITS:
+    edits = _EDITS if run.loaded.is_driver else (*_EDITS, *_AS_WRITTEN)
+    for edit in edits:
         host.mirror(*edit)
-    run.wait_until(lambda: provider.count("on_memory_write") >= len(_EDITS))
+    run.wait_until(lambda: provider.count("on_memory_write") >= len(edits))
     found = [_edit(*call.args) for call in provider.named("on_memory_write")]
-    if sorted(map(repr, found)) != sorted(map(repr, _EDITS)):  # their order is MP-HOST-TURN-001's
+    if sorted(map(repr, found)) != sorted(map(repr, edits)):  # their order is MP-HOST-TURN-001's
         times = Counter(map(repr, found))
-        missing = [edit for edit in _EDITS if times[repr(edit)] < _EDITS.count(edit)] or found
+        missing = [edit for edit in edits if times[repr(edit)] < edits.count(edit)] or found
         seen = ", ".join(show(edit, 90) for edit in found)
         run.violated(Returned(wanted=f"one mirrored write {show(missing[0])}", value=seen))
 

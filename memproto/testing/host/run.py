@@ -17,13 +17,14 @@ from memproto.testing import locate, patience
 from memproto.testing.agent import RegistryDriver, Rules
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.context import EXAMPLES, Context
-from memproto.testing.evidence import Evidence, Raised, TooLong
+from memproto.testing.evidence import Differs, Evidence, Raised, TooLong
 from memproto.testing.facts import Facts
 from memproto.testing.host.host import SLACK_S, Host, HostLate
 from memproto.testing.host.loading import LoadedHost
 from memproto.testing.host.probes import LONGEST_HANG_S, Extended, Gate, Probe, Reports
 from memproto.testing.host.programs import Program
 from memproto.testing.host.steps import METHODS, STEPS
+from memproto.testing.instruments.walltime import wall_clock
 from memproto.testing.needs import Driver
 from memproto.testing.provider.subject import Watch
 from memproto.testing.wire import show
@@ -268,6 +269,25 @@ class HostRun:
     def _attempt(self, attempt: Callable[[Deadlines], None], pace_s: float) -> None:
         budget_s = pace_s * self.scale
         attempt(Deadlines(enrich_s=budget_s, compress_s=budget_s, shutdown_s=2 * budget_s))
+
+    def ends_while_the_clock_stands_still(self, what: str, act: Callable[[], object]) -> None:
+        """
+        Assert that a step which waits for a hook that hangs ends by another clock than the wall's.
+
+        One that does not end beside a clock that goes on is for the requirement on its deadline.
+
+        Raises:
+            Violation: It had not returned when its deadline was long over; `what` names its end.
+
+        """
+        with wall_clock():
+            try:
+                act()
+            except HostLate:
+                wanted = f"{what} at the deadline while the wall clock stands still"
+                self.violated(Differs(wanted=wanted, seen="it had not returned"))
+            finally:
+                self.open_gates()
 
     def assert_cut(self, chars: int, given: int) -> None:
         """

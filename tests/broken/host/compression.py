@@ -1,10 +1,12 @@
 """Hosts that are broken in compression."""
 
 import dataclasses
+import time
 
 from memproto.deadlines import Deadlines, Limits
 from memproto.fence import build_memory_context_block, parse_memory_context
 from memproto.registry import MemoryProviderRegistry
+from tests.broken.host.parts import LateLane, OtherLane, WallClock, by_the_wall_clock, leaving_out
 from tests.broken.marks import mutant
 
 
@@ -99,3 +101,27 @@ class TakesAnExitForAReturn(MemoryProviderRegistry):
         refused = super().on_compress(messages, compression_count)
         ends = {"SystemExit", "CancelledError"}
         return refused if refused and not ends.issuperset(refused.reasons.values()) else None
+
+
+class _Leaping(WallClock):
+    """Goes on while the wall clock stands still, and leaps with it."""
+
+    def __init__(self):
+        self.away = time.time() - time.monotonic()
+
+    def now(self):
+        return time.monotonic() + max(0.0, time.time() - time.monotonic() - self.away)
+
+    def wait(self, condition, until):
+        condition.wait(min(max(until - self.now(), 0.0), 0.05))
+
+
+@mutant(kills="MP-HOST-COMP-002", says="though the wall clock jumps", report="J4")
+class CompressesByAClockThatLeaps(MemoryProviderRegistry):
+    on_compress = by_the_wall_clock("on_compress", _Leaping)
+
+
+@mutant(kills="MP-HOST-COMP-002", says="was late, and has returned", report="L2")
+class CompressesWithoutWhoWasLateOnce(OtherLane):
+    lane = LateLane
+    on_compress = leaving_out("on_compress", 1)

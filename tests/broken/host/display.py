@@ -441,3 +441,26 @@ class ScrubsAllUsersByOneScrubber(Agent):
         shown = "".join(self._shown(self._answered(user_message))) + scrubber.flush()
         self._finish(user_message, shown)
         return Turn(shown)
+
+
+@mutant(kills="MP-HOST-RECALL-009", says="in the request that is made again", report="D1")
+class AsksAgainWithoutTheBlock(Agent):
+    def start(self, session):
+        super().start(session)
+
+        def answered(messages):
+            *before, last = messages
+            try:
+                yield from session.model(messages)
+            except ModelFailed:
+                words = strip_memory_context(last["content"])
+                yield from session.model([*before, {**last, "content": words}])
+
+        self._model = answered
+
+
+@mutant(kills="MP-HOST-RECALL-009", says="in the request", report="F3")
+class PutsARecalledTextOnOneLine(Agent):
+    def recall(self, user_message, messages):
+        found = super().recall(user_message, messages)
+        return [(name, " ".join(text.split())) for name, text in found]

@@ -19,7 +19,7 @@ from memproto.registry.calls.recall import Recall
 from memproto.registry.messages import copied_messages
 from memproto.testing.agent import Agent
 from memproto.testing.driver import Turn
-from tests.broken.host.parts import OtherLane, Through, Wrapping, sliding
+from tests.broken.host.parts import OtherLane, Through, Wrapping, by_the_wall_clock, sliding
 from tests.broken.marks import mutant
 
 
@@ -580,3 +580,23 @@ class SaysNothingOfADelegationThatFailed(MemoryProviderRegistry):
                 on_event(event)
 
         super().__init__(deadlines=deadlines, on_event=hear)
+
+
+@mutant(kills="MP-HOST-ISO-006", says="while the wall clock stands still", report="J4")
+class WaitsToForgetByTheWallClock(MemoryProviderRegistry):
+    forget = by_the_wall_clock("forget")
+
+
+@mutant(kills="MP-HOST-ISO-003", says="as another hook of it had before", report="H4")
+class ReportsAProviderThatFailsOnce(MemoryProviderRegistry):
+    def __init__(self, *, deadlines=None, on_event=None):
+        failing = set()
+
+        def tell(event):
+            is_old = event.outcome == "raised" and event.provider in failing
+            if event.outcome == "raised":
+                failing.add(event.provider)
+            if on_event is not None and not is_old:
+                on_event(event)
+
+        super().__init__(deadlines=deadlines, on_event=tell)

@@ -1,5 +1,8 @@
 """Material of broken hosts: the registry with providers behind a wrapper, the agent's request."""
 
+import time
+
+from memproto.deadlines import MonotonicClock
 from memproto.fence import strip_memory_context
 from memproto.registry import MemoryProviderRegistry
 from memproto.registry.calls.gather import Gather
@@ -66,12 +69,52 @@ class _Anew(Gather):
         super().no_longer_expects(call)
 
 
+class WallClock(MonotonicClock):
+    def now(self):
+        return time.time()
+
+    def wait(self, condition, until):
+        condition.wait(min(max(until - time.time(), 0.0), 0.05))
+
+
 def sliding(method):
     """The method of a registry, whose deadline moves with each answer."""
+    return _gathering(method, lambda core, budget_s: _Anew(core.clock, budget_s))
+
+
+def by_the_wall_clock(method, clock=WallClock):
+    """The method of a registry, whose deadline is a time of the day."""
+    return _gathering(method, lambda core, budget_s: Gather(clock(), budget_s))
+
+
+class LateLane(ProviderLane):
+    """Counts the calls of a provider that were given up, and have returned."""
+
+    was_late = 0
+
+    def tell(self, hook, outcome, *args, **more):
+        self.was_late += outcome == "late_answer"
+        super().tell(hook, outcome, *args, **more)
+
+
+def leaving_out(method, times):
+    """The method of a registry of such lanes, without those that were late so often."""
 
     def act(self, *args, **kwargs):
+        core, lanes = self._core, self._core.lanes
+        core.lanes = tuple(lane for lane in lanes if lane.was_late < times)
+        try:
+            return getattr(MemoryProviderRegistry, method)(self, *args, **kwargs)
+        finally:
+            core.lanes = lanes
+
+    return act
+
+
+def _gathering(method, make):
+    def act(self, *args, **kwargs):
         core = self._core
-        core.gather = lambda budget_s: _Anew(core.clock, budget_s)
+        core.gather = lambda budget_s: make(core, budget_s)
         try:
             return getattr(MemoryProviderRegistry, method)(self, *args, **kwargs)
         finally:

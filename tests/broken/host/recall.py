@@ -4,14 +4,22 @@ import dataclasses
 import time
 import types
 
-from memproto.deadlines import Deadlines, MonotonicClock
+from memproto.deadlines import Deadlines
 from memproto.registry import MemoryProviderRegistry
 from memproto.registry.calls.gather import Gather, fly
 from memproto.registry.calls.recall import Recall, recall
 from memproto.registry.calls.workers import Worker
 from memproto.registry.messages import copied_messages
 from memproto.testing.agent import Agent
-from tests.broken.host.parts import Through, Wrapping, sliding
+from tests.broken.host.parts import (
+    LateLane,
+    OtherLane,
+    Through,
+    Wrapping,
+    by_the_wall_clock,
+    leaving_out,
+    sliding,
+)
 from tests.broken.marks import mutant
 
 
@@ -209,18 +217,9 @@ class AsksInPairs(MemoryProviderRegistry):
         return found
 
 
-class _WallClock(MonotonicClock):
-    def now(self):
-        return time.time()
-
-    def wait(self, condition, until):
-        condition.wait(min(max(until - time.time(), 0.0), 0.05))
-
-
 @mutant(kills="MP-HOST-RECALL-010", says="the clock jumps", report="J4")
 class MeasuresDeadlinesOnTheWallClock(MemoryProviderRegistry):
-    def __init__(self, *, deadlines=None, on_event=None):
-        super().__init__(deadlines=deadlines, clock=_WallClock(), on_event=on_event)
+    enrich_turn = by_the_wall_clock("enrich_turn")
 
 
 @mutant(kills="MP-HOST-RECALL-001", says="had not returned", report="B2")
@@ -274,3 +273,9 @@ class _LateOnce(Through):
 @mutant(kills="MP-HOST-RECALL-003", says="that was given up has raised", report="L2")
 class AsksNoMoreWhatRaisedLate(Wrapping):
     through = _LateOnce
+
+
+@mutant(kills="MP-HOST-RECALL-003", says="late calls has returned", report="L2")
+class LeavesOutWhoWasLateThreeTimes(OtherLane):
+    lane = LateLane
+    enrich_turn = leaving_out("enrich_turn", 3)

@@ -10,7 +10,7 @@ from memproto.deadlines import Deadlines
 from memproto.registry import MemoryProviderRegistry
 from memproto.registry.calls.lanes import ProviderLane
 from memproto.registry.shutdown import Ending
-from tests.broken.host.parts import OtherLane, Through, Wrapping
+from tests.broken.host.parts import OtherLane, Through, WallClock, Wrapping
 from tests.broken.marks import mutant
 
 
@@ -190,7 +190,7 @@ class WaitsForPreparations(Wrapping):
             super().shutdown_all()
 
 
-@mutant(kills="MP-HOST-SHUT-003", says="while the clock stands still", report="B5")
+@mutant(kills="MP-HOST-SHUT-003", says="while the wall clock stands still", report="B5")
 class LeavesByTheWallClock(MemoryProviderRegistry):
     def shutdown_all(self):
         ending, until = self.begin_end(), time.time() + self._core.deadlines.shutdown_s
@@ -207,3 +207,21 @@ class CountsWhatWaitsAlone(MemoryProviderRegistry):
                 on_event(event)
 
         super().__init__(deadlines=deadlines, on_event=hear)
+
+
+class _DrainsByTheWallClock(ProviderLane):
+    def run_close(self, drain_until, until):
+        self._clock, away = WallClock(), time.time() - time.monotonic()
+        super().run_close(drain_until + away, until + away)
+
+
+@mutant(kills="MP-HOST-SHUT-001", says="though the wall clock jumps", report="J4")
+class DrainsByTheWallClock(OtherLane):
+    lane = _DrainsByTheWallClock
+
+
+@mutant(kills="MP-HOST-SHUT-003", says="had not returned", report="B5")
+class HasABudgetForItsDrainAndOneForTheRest(MemoryProviderRegistry):
+    def shutdown_all(self):
+        self.flush(self._core.deadlines.shutdown_s)
+        super().shutdown_all()

@@ -433,3 +433,23 @@ class LeavesOpenTheOnlyOneThatFailed(Wrapping):
     def register(self, provider):
         super().register(provider)
         self.names = [*self._core.registered]
+
+
+class _WithLimits(Through):
+    def initialize(self, session_key, config):
+        limits = self.registry.__dict__.setdefault("limits", config["limits"])
+        self.inner.initialize(session_key, {**config, "limits": limits})
+
+
+@mutant(kills="MP-HOST-INIT-003", says="adds to its own", report="J5")
+class HandsAllProvidersTheSameLimits(Wrapping):
+    through = _WithLimits
+
+
+@mutant(kills="MP-HOST-CTX-001", says="was called", report="F6")
+class RecordsAJobsTurnByItsOwnContext(MemoryProviderRegistry):
+    def record(self, turn):
+        core, kept = self._core, self._core.writes_are_called
+        core.writes_are_called = kept or "context" in turn
+        super().record(turn)
+        core.writes_are_called = kept

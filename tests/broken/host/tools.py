@@ -6,11 +6,20 @@ import json
 import types
 
 from memproto.deadlines import Deadlines
+from memproto.fence import sanitize_context
 from memproto.registry import MemoryProviderRegistry
+from memproto.registry.parts import contributions
 from memproto.registry.parts.tool_schemas import fault_of
 from memproto.registry.parts.tools import read_tools
 from memproto.testing.agent import Agent
-from tests.broken.host.parts import Through, Wrapping, sliding
+from tests.broken.host.parts import (
+    LateLane,
+    OtherLane,
+    Through,
+    Wrapping,
+    by_the_wall_clock,
+    sliding,
+)
 from tests.broken.marks import mutant
 
 
@@ -374,3 +383,60 @@ class CountsTheLinesOfABlock(MemoryProviderRegistry):
 @mutant(kills="MP-HOST-PROMPT-005", says="had not returned", report="B2")
 class CountsThePromptFromTheLastBlock(MemoryProviderRegistry):
     system_prompt_block = sliding("system_prompt_block")
+
+
+@mutant(kills="MP-HOST-TOOL-006", says="while the wall clock stands still", report="J4")
+class WaitsForAToolByTheWallClock(MemoryProviderRegistry):
+    handle_tool_call = by_the_wall_clock("handle_tool_call")
+
+
+@mutant(kills="MP-HOST-PROMPT-001", says="boats", report="F7")
+class AsksForThePromptAnewBehindARewind(MemoryProviderRegistry):
+    def on_session_switch(self, new_session_id, *, rewound=False, **kwargs):
+        super().on_session_switch(new_session_id, rewound=rewound, **kwargs)
+        if rewound:
+            self._contributions._prompt = None, ""
+
+
+@mutant(kills="MP-HOST-PROMPT-006", says="as it is", report="I1")
+class PutsThePromptOnOneLine(MemoryProviderRegistry):
+    def system_prompt_block(self):
+        return " ".join(super().system_prompt_block().split())
+
+
+@mutant(kills="MP-HOST-PROMPT-005", says="while the wall clock stands still", report="J4")
+class AsksForThePromptByTheWallClock(MemoryProviderRegistry):
+    system_prompt_block = by_the_wall_clock("system_prompt_block")
+
+
+@mutant(kills="MP-HOST-PROMPT-006", says="in the order", report="F7")
+class PutsTheShortestBlockFirst(MemoryProviderRegistry):
+    def system_prompt_block(self):
+        head, *others = super().system_prompt_block().split("\n\n### ")
+        sections = [head, *(f"### {other}" for other in others)]
+        return "\n\n".join(sorted(sections, key=len))
+
+
+@mutant(kills="MP-HOST-PROMPT-004", says="a prompt without", report="F3")
+class LooksForDelimitersLineByLine(MemoryProviderRegistry):
+    def system_prompt_block(self):
+        kept, contributions.sanitize_context = contributions.sanitize_context, _line_by_line
+        try:
+            return super().system_prompt_block()
+        finally:
+            contributions.sanitize_context = kept
+
+
+def _line_by_line(text):
+    return "\n".join(map(sanitize_context, text.split("\n")))
+
+
+@mutant(kills="MP-HOST-TOOL-007", says="late ones has returned", report="L2")
+class CallsNobodyWhoWasLateThreeTimes(OtherLane):
+    lane = LateLane
+
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        tool = self._tools.table.get(tool_name)
+        if tool is not None and tool.lane.was_late > 2:
+            return json.dumps({"success": False, "error": "the memory is away"})
+        return super().handle_tool_call(tool_name, args, **kwargs)

@@ -13,7 +13,15 @@ from memproto.registry.answers import Answer
 from memproto.registry.calls.lanes import ProviderLane
 from memproto.testing.agent import Agent
 from memproto.testing.driver import ModelFailed, Turn
-from tests.broken.host.parts import OtherLane, Through, Wrapping, sliding
+from tests.broken.host.parts import (
+    LateLane,
+    OtherLane,
+    Through,
+    Wrapping,
+    by_the_wall_clock,
+    leaving_out,
+    sliding,
+)
 from tests.broken.marks import mutant
 
 
@@ -644,3 +652,36 @@ class NamesATurnByItsWords(Agent):
 class TellsOfWhatWasRemovedAlone(MemoryProviderRegistry):
     def forget(self, scope):
         return [one for one in super().forget(scope) if any((one.document or {}).values())]
+
+
+class _NamesItNow(Through):
+    def record(self, turn):
+        self.inner.record({**turn, "session_id": self.registry.session_key})
+
+
+@mutant(kills="MP-HOST-REC-004", says="a turn of the session", report="A4")
+class NamesTheSessionOfTheDelivery(Wrapping):
+    through = _NamesItNow
+
+
+@mutant(kills="MP-HOST-TSTART-002", says="while the wall clock stands still", report="J4")
+class BeginsATurnByTheWallClock(MemoryProviderRegistry):
+    on_turn_start = by_the_wall_clock("on_turn_start")
+
+
+@mutant(kills="MP-HOST-REC-004", says="a turn of the session", report="A4")
+class RecordsUnderTheSessionOfASubagent(Agent):
+    child = ""
+
+    def delegate(self, task, result, child_session_id):
+        super().delegate(task, result, child_session_id)
+        self.child = child_session_id
+
+    def record_turn(self, turn):
+        super().record_turn({**turn, "session_id": self.child} if self.child else turn)
+
+
+@mutant(kills="MP-HOST-TSTART-001", says="for which it was late", report="L2")
+class TellsNoTurnToWhoWasLateOnce(OtherLane):
+    lane = LateLane
+    on_turn_start = leaving_out("on_turn_start", 1)

@@ -8,7 +8,7 @@ import re
 import threading
 import unicodedata
 
-from memproto.fence import strip_memory_context
+from memproto.fence import inject_memory_context, strip_memory_context
 from memproto.registry import MemoryProviderRegistry
 from memproto.registry.calls.lanes import ProviderLane
 from memproto.testing.agent import Agent
@@ -441,3 +441,80 @@ class MirrorsAtTheExitWhatWasRefused(Agent):
         for write in self.__dict__.pop("waiting", ()):
             self.write_memory(*write)
         super().exit()
+
+
+@mutant(kills="MP-HOST-WRITE-001", says="one mirrored write", report="H1")
+class TrimsTheOldText(MemoryProviderRegistry):
+    def on_memory_write(self, action, target, content, old_text=None, **kwargs):
+        old_text = None if old_text is None else old_text.strip()
+        super().on_memory_write(action, target, content, old_text, **kwargs)
+
+
+@mutant(kills="MP-HOST-WRITE-001", says="one mirrored write", report="H1")
+class MirrorsAnEmptyTextAsNone(MemoryProviderRegistry):
+    def on_memory_write(self, action, target, content, old_text=None, **kwargs):
+        super().on_memory_write(action, target, content or None, old_text or None, **kwargs)
+
+
+@mutant(kills="MP-HOST-WRITE-001", says="one mirrored write", report="A8")
+class MirrorsNoWriteTwiceInARow(MemoryProviderRegistry):
+    last = None
+
+    def on_memory_write(self, *write, served_by=None):
+        self.last, before = write, self.last
+        if write != before:
+            super().on_memory_write(*write, served_by=served_by)
+
+
+class _GivesUpASlowOne(ProviderLane):
+    def attempt(self, hook, *args, **more):
+        if hook not in ("on_turn_complete", "on_memory_write"):
+            return super().attempt(hook, *args, **more)
+        done = []
+        write = functools.partial(super().attempt, hook, *args, **more)
+        thread = threading.Thread(target=lambda: done.append(write()), daemon=True)
+        thread.start()
+        thread.join(1.5)
+        return done[0] if done else (None, "TimeoutError")
+
+
+@mutant(kills="MP-HOST-TURN-001", says="however long it takes", report="B3")
+class GivesASlowWriteUp(OtherLane):
+    lane = _GivesUpASlowOne
+
+
+class _WaitsForItsWrites(ProviderLane):
+    def attempt(self, hook, *args, **more):
+        if hook == "enrich_turn":
+            self.await_writes(math.inf)
+        return super().attempt(hook, *args, **more)
+
+
+@mutant(kills="MP-HOST-TURN-002", says="while the hook of a write hung", report="B1")
+class RecallsBehindTheWrites(OtherLane):
+    lane = _WaitsForItsWrites
+
+
+@mutant(kills="MP-HOST-TURN-003", says="as it was", report="J2")
+class RecordsUpToTheFirstNul(MemoryProviderRegistry):
+    def on_turn_complete(self, user_message, assistant_response):
+        super().on_turn_complete(user_message.split("\0")[0], assistant_response)
+
+
+@mutant(kills="MP-HOST-TURN-003", says="as it was", report="J2")
+class RecordsWhatUtf8Takes(MemoryProviderRegistry):
+    def on_turn_complete(self, user_message, assistant_response):
+        said = user_message.encode("utf-8", "replace").decode()
+        super().on_turn_complete(said, assistant_response)
+
+
+@mutant(kills="MP-HOST-TURN-003", says="without what was recalled for it", report="F2")
+class RecordsTheMessagesThatWereSent(Agent):
+    def recall(self, user_message, messages):
+        self.recalled = super().recall(user_message, messages)
+        return self.recalled
+
+    def _described(self, user_message, shown):
+        sent = {"role": "user", "content": inject_memory_context(user_message, self.recalled)}
+        messages = [sent, {"role": "assistant", "content": shown}]
+        return {**super()._described(user_message, shown), "messages": messages}
