@@ -613,7 +613,6 @@ def the_prompt_stays_the_same_for_the_session(run: HostRun) -> None:
         host.offer()
         # The host's own additions may change; it decides how often.
         _assert_same_boats(run, first, _BOATS.findall(host.prompt()))
-    _it_stays_behind_a_rewind(run)
     if not run.loaded.is_driver or not host.has("turn"):
         return
     sent: list[str] = []
@@ -625,22 +624,6 @@ def the_prompt_stays_the_same_for_the_session(run: HostRun) -> None:
             if now := _BOATS.findall(_system(request)):
                 sent = sent or now
                 _assert_same_boats(run, sent, now)
-
-
-def _it_stays_behind_a_rewind(run: HostRun) -> None:
-    """A rewind stays in its session, whose block is the one that was given first."""
-    provider = run.serving("sessions", "prompt", system_prompt_block=_Fickle())
-    host, key = run.host(provider), run.session_key()
-    if not host.has("switch rewind"):
-        return
-    host.open(key)
-    first = _BOATS.findall(host.prompt())
-    host.turn("Book berth 7.") if host.has("turn") else host.record("Book berth 7.")
-    host.switch("rewind", key)
-    # A rewind that is not told is for MP-HOST-SESS-005.
-    run.wait_until(lambda: provider.count("on_session_switch") > 0, 2.0)
-    if first:
-        _assert_same_boats(run, first, _BOATS.findall(host.prompt()))
 
 
 def _assert_same_boats(run: HostRun, first: list[str], now: list[str]) -> None:
@@ -709,15 +692,7 @@ def the_prompt_waits_for_no_provider_that_hangs(run: HostRun) -> None:
 
 
 #: Delimiters of the fence, as a stored text may hold them.
-_DELIMITERS = (
-    "<memory-context>",
-    "</memory-context>",
-    "</MEMORY-CONTEXT>",
-    "[System note",
-    # A line may end within one, as in a text that was wrapped.
-    "</memory-\ncontext>",
-    "[System\nnote",
-)
+_DELIMITERS = ("<memory-context>", "</memory-context>", "</MEMORY-CONTEXT>", "[System note")
 
 
 @check("MP-HOST-PROMPT-004")

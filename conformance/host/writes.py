@@ -6,7 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from memproto.testing.clauses import Untestable, check
 from memproto.testing.evidence import Called, Differs, Misordered, NotReported, Returned
@@ -36,6 +36,9 @@ _FAILURES = 6
 #: Seconds in which a recall that nothing holds up has returned, and less than its deadline.
 _SOON_S = 4.0
 
+#: Recalls in a row that each wait longer: a machine that stands still does not do that to all.
+_TRIES = 3
+
 #: Seconds for which a write lasts that no host gives up.
 _LASTS_S = 3.0
 
@@ -44,9 +47,6 @@ _GOES_ON_S = 5.0
 
 #: As long as an entry of a memory may be that shows all of them in the prompt.
 _NOTE = f"{'The ferry leaves at six. ' * 60}That is all."
-
-#: A text in which a byte was lost, and half of a character.
-_BROKEN = "Berth\x00 7 \ud83d is ours."
 
 #: A text that nobody may cut.
 _LONG = f"Read this. {PAGES}That is all."
@@ -350,12 +350,7 @@ def a_hanging_write_hook_delays_nothing(run: HostRun) -> None:
     for number in range(3):
         host.record(f"Turn {number}.")
         host.write(f"Fact {number}.")
-        began = time.perf_counter()
-        answers = host.recall("What was noted?")
-        if (took_s := time.perf_counter() - began) > _SOON_S * run.scale:
-            wanted = "a recall that does not wait for a write hook"
-            seen = f"it took {took_s:.1f} s, while the hook of a write hung"
-            run.violated(Differs(wanted=wanted, seen=seen), operation="recall")
+        answers = _recalled_soon(run, host)
         if others and answers.get(good.name) != "Noted.":
             run.violated(
                 Returned(wanted="recall of the others goes on", value=show(answers)),
@@ -383,6 +378,25 @@ def a_hanging_write_hook_delays_nothing(run: HostRun) -> None:
         )
     for hook, extension in _AMONG_THE_WRITES.items():
         _others_go_on_beside(run, hook, extension)
+
+
+def _recalled_soon(run: HostRun, host: Host) -> dict[str, Any]:
+    """The answers of a recall beside a write that hangs; if it is slow, those of the next ones."""
+    for _ in range(_TRIES):
+        began = time.perf_counter()
+        answers = host.recall("What was noted?")
+        took_s = time.perf_counter() - began
+        if took_s <= _SOON_S * run.scale:
+            break
+    else:
+        _was_slow(run, took_s)
+    return answers
+
+
+def _was_slow(run: HostRun, took_s: float) -> NoReturn:
+    wanted = "a recall that does not wait for a write hook"
+    seen = f"it took {took_s:.1f} s, and {_TRIES} in a row as long, while the hook of a write hung"
+    run.violated(Differs(wanted=wanted, seen=seen), operation="recall")
 
 
 def _others_go_on_beside(run: HostRun, hook: str, extension: str) -> None:
@@ -451,8 +465,6 @@ def the_users_own_message_is_recorded(run: HostRun) -> None:
         cases = [case for case in cases if block not in case[0]]
     provider = run.probe()
     host = run.opened(provider)
-    if not run.loaded.is_driver:  # Of an agent they stop at its terminal.
-        cases.append((_BROKEN, lambda got: got == _BROKEN, f"as it was, {show(_BROKEN)}"))
     for message, is_right, expected in cases:
         _assert_recorded(run, provider, lambda m=message: host.record(m), is_right, expected)  # type: ignore[misc]
     if host.has("record_turn"):

@@ -6,9 +6,7 @@ import json
 import types
 
 from memproto.deadlines import Deadlines
-from memproto.fence import sanitize_context
 from memproto.registry import MemoryProviderRegistry
-from memproto.registry.parts import contributions
 from memproto.registry.parts.tool_schemas import fault_of
 from memproto.registry.parts.tools import read_tools
 from memproto.testing.agent import Agent
@@ -390,14 +388,6 @@ class WaitsForAToolByTheWallClock(MemoryProviderRegistry):
     handle_tool_call = by_the_wall_clock("handle_tool_call")
 
 
-@mutant(kills="MP-HOST-PROMPT-001", says="boats", report="F7")
-class AsksForThePromptAnewBehindARewind(MemoryProviderRegistry):
-    def on_session_switch(self, new_session_id, *, rewound=False, **kwargs):
-        super().on_session_switch(new_session_id, rewound=rewound, **kwargs)
-        if rewound:
-            self._contributions._prompt = None, ""
-
-
 @mutant(kills="MP-HOST-PROMPT-006", says="as it is", report="I1")
 class PutsThePromptOnOneLine(MemoryProviderRegistry):
     def system_prompt_block(self):
@@ -415,20 +405,6 @@ class PutsTheShortestBlockFirst(MemoryProviderRegistry):
         head, *others = super().system_prompt_block().split("\n\n### ")
         sections = [head, *(f"### {other}" for other in others)]
         return "\n\n".join(sorted(sections, key=len))
-
-
-@mutant(kills="MP-HOST-PROMPT-004", says="a prompt without", report="F3")
-class LooksForDelimitersLineByLine(MemoryProviderRegistry):
-    def system_prompt_block(self):
-        kept, contributions.sanitize_context = contributions.sanitize_context, _line_by_line
-        try:
-            return super().system_prompt_block()
-        finally:
-            contributions.sanitize_context = kept
-
-
-def _line_by_line(text):
-    return "\n".join(map(sanitize_context, text.split("\n")))
 
 
 @mutant(kills="MP-HOST-TOOL-007", says="late ones has returned", report="L2")

@@ -495,19 +495,6 @@ class RecallsBehindTheWrites(OtherLane):
     lane = _WaitsForItsWrites
 
 
-@mutant(kills="MP-HOST-TURN-003", says="as it was", report="J2")
-class RecordsUpToTheFirstNul(MemoryProviderRegistry):
-    def on_turn_complete(self, user_message, assistant_response):
-        super().on_turn_complete(user_message.split("\0")[0], assistant_response)
-
-
-@mutant(kills="MP-HOST-TURN-003", says="as it was", report="J2")
-class RecordsWhatUtf8Takes(MemoryProviderRegistry):
-    def on_turn_complete(self, user_message, assistant_response):
-        said = user_message.encode("utf-8", "replace").decode()
-        super().on_turn_complete(said, assistant_response)
-
-
 @mutant(kills="MP-HOST-TURN-003", says="without what was recalled for it", report="F2")
 class RecordsTheMessagesThatWereSent(Agent):
     def recall(self, user_message, messages):
