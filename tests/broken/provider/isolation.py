@@ -36,6 +36,20 @@ class AHomeIsPartOfAnAddress(Journal):
         super().initialize(session_key, {**config, "home": unquote(parts.path)})
 
 
+@mutant(kills="MP-ISO-001", says="beside an instance that has just", report="E6")
+class AnOpenHomeIsKnownByItsName(Journal):
+    _open: ClassVar[dict[str, str]] = {}
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        self._called = Path(config["home"]).name
+        home = self._open.setdefault(self._called, config["home"])
+        super().initialize(session_key, {**config, "home": home})
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        self._open.pop(self.__dict__.get("_called", ""), None)
+
+
 @mutant(kills="MP-ISO-002", says="JOURNAL_HOME", report="K3")
 class SettingsByEnvironment(Journal):
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
