@@ -190,9 +190,9 @@ def _passed_over(subject: Subject, fact: Fact) -> Iterator[Any]:
     """The status, if it is `ok` after items that say themselves that nothing could be searched."""
     answer = subject.items({"query": fact.query})
     status = subject.status()
-    if isinstance(answer, dict) and answer.get("status") == "unavailable":
-        if _is_in_state(status, "ok"):
-            yield status
+    is_unread = isinstance(answer, dict) and answer.get("status") == "unavailable"
+    if is_unread and _is_in_state(status, "ok"):
+        yield status
 
 
 def _tells(answer: tuple[Any, Any]) -> bool:
