@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
 from memproto import fence
-from memproto.errors import Misconfigured, WriteRefused
+from memproto.errors import Misconfigured, Unavailable, WriteRefused
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
 from tests.good.tooled import Tooled
@@ -168,6 +168,19 @@ class CountsQuestionsInTheUsersHome(Journal):
         lock.parent.mkdir(exist_ok=True)
         lock.touch()
         return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-ISO-006", says="***", report="F9", found_by="MP-STORE-004")
+class AFullDiskIsToldWithTheSettings(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        self._settings = str(config)
+        super().initialize(session_key, config)
+
+    def _save(self) -> None:
+        try:
+            super()._save()
+        except OSError as error:
+            raise Unavailable(f"{error}; the settings are {self._settings}") from error
 
 
 @mutant(kills="MP-ISO-006", says="a log record", report="F9")
