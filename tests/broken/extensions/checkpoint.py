@@ -6,7 +6,7 @@ from typing import Any
 from memproto.errors import TooLarge, Unavailable
 from tests.broken.marks import mutant
 from tests.good.telling import Telling
-from tests.good.unusual.pooled import Pooled
+from tests.good.unusual.shared.pooled import Pooled
 
 
 @mutant(kills="MP-CHECK-001", says="texts did not come back", report="I2")

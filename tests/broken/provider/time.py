@@ -9,7 +9,7 @@ from typing import Any
 from tests.broken.marks import mutant
 from tests.good.dated import Dated
 from tests.good.journal import Journal
-from tests.good.unusual.deduping import Deduping
+from tests.good.unusual.shared.deduping import Deduping
 
 
 @mutant(kills="MP-TIME-001", says="stored while the wall clock stood still", report="J4")

@@ -1,7 +1,7 @@
 """
 A good provider whose instances share connections: a pool for each file, closed by the last to go.
 
-A pool has three connections at most. Who finds none waits for one, for as long as a hook may.
+A pool has three connections at most. If all are busy, a hook waits for one, as long as it may.
 """
 
 import json
