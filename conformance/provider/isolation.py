@@ -69,7 +69,8 @@ _PRINTED_BYTES = 50_000_000
 @check("MP-ISO-001", routes=("turns", "writes", "tools"))
 def homes_do_not_leak(run: Run) -> None:
     route = run.route
-    other_home, fact = run.place("other"), run.facts.new()
+    # A host keeps one home of this name in each of its profiles.
+    other_home, fact = run.place("other") / run.home.name, run.facts.new()
     one, other = run.open(), run.open(other_home)
     run.plant(one, fact, route)
     _knows_nothing(run, other, fact, "at the same time")

@@ -345,9 +345,9 @@ def _survives_in_each_call(run: Run) -> None:
     """
     The same for each other call that changes the store.
 
-    A host makes the calls and tells in which moments the files with the texts are neither as they
-    were nor as they will be; a host is killed in some of these. A provider that writes a new file
-    beside the old one, or keeps a database, has no such moment.
+    A host makes the calls and tells in which moments the files with the texts are not as they were,
+    and not all files below the home as they will be; a host is killed in some of these. A provider
+    that writes a new file beside the old one, or keeps a database, has no such moment.
     """
     ready = changes.prepared(run)
     made = [*ready.rounds[0], *ready.last]
@@ -356,7 +356,8 @@ def _survives_in_each_call(run: Run) -> None:
     if not made or not watched:
         return
     with store_files.Pristine(run, kept) as pristine:
-        told = {"calls": [change.told() for change in made], "watched": watched}
+        told: dict[str, Any] = {"calls": [change.told() for change in made], "watched": watched}
+        told["home"] = str(run.home)
         seen = _host(run, "watched", [], **told).end()
         for number, change in enumerate(made):
             for moment in _some(_moments(seen, number), run.context.profile):

@@ -7,6 +7,7 @@ from memproto.testing.evidence import (
     Died,
     Differs,
     Evidence,
+    Exposed,
     Late,
     NotRecalled,
     Recalled,
@@ -17,8 +18,9 @@ from memproto.testing.lifetimes import changes, store_faults, store_files
 from memproto.testing.lifetimes.changes import Change
 from memproto.testing.lifetimes.ends import not_lived
 from memproto.testing.lifetimes.store_faults import Seen
-from memproto.testing.provider import losses
+from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
+from memproto.testing.scenarios import credentials
 
 #: Hosts in processes of their own: each loads, opens and stores.
 _BUDGET_S = 300.0
@@ -26,6 +28,9 @@ _BUDGET_S = 300.0
 _HELD = "while another process held a lock on its store"
 _NO_ROOM = "while no file took a byte"
 _READ_ONLY = "while nothing below its home could be written to"
+
+#: Characters of an exception that are shown before a credential.
+_SHOWN_CHARS = 60
 
 #: Promise of a write hook that returned, for each of these times.
 _ACCEPTED = "text that is accepted {} is stored; a write that cannot be stored raises"
@@ -235,6 +240,23 @@ def what_a_full_disk_accepts_is_not_lost(run: Run) -> None:
             # that loses what it had stored is the next rule's.
             _is_kept(run, seen, seen.accepted(seen.last), _ACCEPTED.format(_NO_ROOM))
         _are_made(run, seen, seen.changes(), _ACCEPTED.format(_NO_ROOM))
+    _tells_no_credential(run, seen)
+
+
+def _tells_no_credential(run: Run, seen: Seen) -> None:
+    """The reason for which a write is refused goes to the user, and into reports."""
+    for text in seen.raised():
+        for key, value in credentials.told_in(run, text).items():
+            run.violated(
+                Exposed(
+                    wanted=f"the value of config[{key!r}] in no exception",
+                    hook=run.hook(routes.OPERATIONS[store_faults.route(run)]),
+                    place="an exception",
+                    excerpt=f"...{text.partition(value)[0][-_SHOWN_CHARS:]}***",
+                    lead=f"{_NO_ROOM} it raised ",
+                ),
+                requirement="MP-ISO-006",
+            )
 
 
 def _opens_after_a_full_disk(run: Run) -> AbstractContextManager[None]:

@@ -330,6 +330,8 @@ def _recalled_texts(run: Run, route: str) -> list[str]:
     fact, home = run.facts.new(), _home(run, route, "times")
     with run.session(home) as subject:
         run.plant(subject, fact, route)
+        # A text that is told again may be shown with the time of that.
+        routes.accepts(subject, route, fact.text, routes.reply_to(fact))
     with run.session(home) as again:
         heard = _listen(again)
         if not run.brings_back(again, fact):

@@ -187,6 +187,36 @@ def test_a_tool_whose_description_says_something_else_stores_nothing(name, descr
     assert routes.storing_call([one], "a fact") is None
 
 
+def asking_for(name, described, argument, **item):
+    one = {**tool(name, **{argument: {**TEXT, **item}}), "description": described}
+    one["parameters"]["required"] = [argument]
+    return one
+
+
+@pytest.mark.parametrize("argument", ["sentence", "what", "information", "statement", "insight"])
+def test_the_one_argument_that_a_storing_tool_asks_for_is_its_text_whatever_its_name(argument):
+    one = asking_for("plain_keep", "Keeps a sentence for later.", argument)
+    assert routes.storing_call([one], "a fact") == ("plain_keep", {argument: "a fact"})
+    saving = tool("write", text=TEXT)
+    assert routes.storing_call([one, saving], "a fact") == ("write", {"text": "a fact"})
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        asking_for("plain_keep", "Keeps a page.", "page_url"),
+        asking_for("add_tag", "Adds a tag.", "tag"),
+        asking_for("plain_ask", "Asks about a note.", "sentence"),
+        asking_for("memory_ask", "Answers a message.", "message"),
+        asking_for("save_search", "Saves nothing.", "sentence"),
+        asking_for("create_key", "Creates a key.", "word", pattern="[a-z]+"),
+        {**tool("plain_keep", sentence=TEXT), "description": "Keeps a sentence."},
+    ],
+)
+def test_an_argument_that_may_be_something_else_is_no_text_to_store(schema):
+    assert routes.storing_call([schema], "a fact") is None
+
+
 def test_a_tool_that_takes_the_text_itself_is_preferred_to_one_that_takes_messages():
     many = tool("add", messages={"type": "array", "items": MESSAGE})
     tools = [many, tool("memory_write", text=TEXT)]

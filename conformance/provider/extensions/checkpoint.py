@@ -9,7 +9,7 @@ from memproto.testing.evidence import Differs, NotRecalled, Raised
 from memproto.testing.facts import Fact
 from memproto.testing.lifetimes import store_faults, store_files
 from memproto.testing.needs import NO_REFUSAL
-from memproto.testing.provider import losses
+from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.scenarios import beginnings, conversations, switches
@@ -39,17 +39,22 @@ def a_compression_that_returned_is_stored(run: Run) -> None:
 
 def _after_a_switch(run: Run) -> None:
     """The compressions of a session are counted anew, and the instance may be in its second."""
-    if "session" in run.declared("isolates", []):
-        return  # It is looked for in one session only.
-    before, facts = run.facts.several(3), run.facts.several(2)
-    with run.session() as subject:
+    before, facts, told = run.facts.several(3), run.facts.several(2), run.facts.new()
+    route = next(filter(run.serves, routes.ROUTES), "")
+    # Of sessions that are kept apart, the one is asked later that is switched to.
+    asked, left = run.session_key(), f"{run.session_key()}-left"
+    with run.session(session=left) as subject:
         if not subject.has("switch"):
             return
         for count, fact in enumerate(before, start=1):
             _must_be_stored(run, subject, [fact], count)
-        switches.NEW.make(subject, "", run.session_key())
+        switches.NEW.make(subject, "", asked)
+        run.freshness.config = {**run.freshness.config, "session_key": asked}
+        is_told = bool(route) and routes.accepts(subject, route, told.text)
         if not _stored(subject, conversations.talk(*facts), 1):
             return
+    if is_told and losses.lost(run, [told]):
+        return  # MP-SESS-009 sees what no route stores in the session that is switched to.
     _all_come_back(run, facts, "of the first compression behind a switch of session")
 
 

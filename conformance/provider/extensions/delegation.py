@@ -108,13 +108,18 @@ def _stays(run: Run, boundary: Boundary) -> bool:
 def _stays_with_the_parent(run: Run, reader: Reader) -> None:
     """A result is the parent's, and that of the session in which it came."""
     owner, guest = tenants.pair(run, "session", "-delegating")
-    fact, child = run.facts.new(), dataclasses.replace(guest, session=f"{owner.session}-child")
+    child = dataclasses.replace(guest, session=f"{owner.session}-child")
+    fact, later = run.facts.several(2)
+    is_switched = not switches.IS_SWITCHED.unmet(run)
     with owner.opened(run) as subject:
         _tell(subject, fact.text, child.session)
-        if not switches.IS_SWITCHED.unmet(run):
+        if is_switched:
             switches.go(run, subject, owner, guest)
+            _tell(subject, later.text, child.session)
     for other in (guest, child):
         _knows_nothing(run, reader, other, owner, fact)
+    if is_switched:
+        _knows_nothing(run, reader, owner, guest, later)
 
 
 def _knows_nothing(run: Run, reader: Reader, guest: Tenant, owner: Tenant, fact: Fact) -> None:

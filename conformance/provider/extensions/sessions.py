@@ -1,6 +1,7 @@
 """Chapter 64: sessions that end and change under one instance."""
 
 import copy
+import dataclasses
 import functools
 import itertools
 from collections.abc import Mapping, Sequence
@@ -482,6 +483,28 @@ def what_comes_after_is_in_the_new_session(run: Run) -> None:
             hook = run.hook(routes.OPERATIONS[route])
             by = f"{last.fact.text!r}, accepted by {hook} after a switch to {kind.called}"
             _is_in_the_new_one(run, sight, by, (left, entered), last.fact)
+    if run.binding.own_homes:
+        _of_an_odd_key(run, sight, run.route)
+
+
+def _of_an_odd_key(run: Run, sight: _Sight, route: str) -> None:
+    """A key is taken at a switch as it is at a start, with each letter and space of it."""
+    plain, _ = tenants.pair(run, "session", "-after-odd")
+    odd = dataclasses.replace(
+        plain,
+        called="a session key with capitals, an accent and a space at its end",
+        session=f"{plain.session.swapcase()} cafe\u0301 ",
+    )
+    at_start, fact = run.facts.several(2)
+    tenants.store(run, odd, [at_start], route)
+    if not sight.has(odd, at_start) or sight.has(plain, at_start):
+        return  # MP-TENANT-006 is about keys that a start takes for one.
+    with plain.opened(run) as subject:
+        switches.go(run, subject, plain, odd)
+        run.plant(subject, fact, route)
+    if not sight.has(odd, fact) or sight.has(plain, fact):
+        by = f"{fact.text!r}, accepted after a switch to {odd.called}"
+        _is_in_the_new_one(run, sight, by, (plain, odd), fact)
 
 
 class _Told(NamedTuple):

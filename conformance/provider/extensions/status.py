@@ -138,6 +138,7 @@ def the_status_of_a_store_that_cannot_be_read_is_not_ok(run: Run) -> None:
     if run.binding.free_status:
         raise NotApplicable("the binding leaves the shape of a status open")
     left_down: list[Any] = []
+    unsaid: list[Any] = []
 
     def ask(subject: Subject, fact: Fact) -> tuple[Any, Any]:
         answers = [_recalled_and_said(subject, fact)]
@@ -151,6 +152,8 @@ def the_status_of_a_store_that_cannot_be_read_is_not_ok(run: Run) -> None:
         # The state may be that of a look at the store every few seconds.
         if not run.wait_until(agrees, store_faults.AGAIN_S):
             left_down.append(answers[-1][1])
+        if "items" in run.declared("extensions", []) and not _brings(answers[-1], fact):
+            unsaid.extend(_passed_over(subject, fact))
         return answers[-1]
 
     seen = unanswered.asked(run, ask, _brings, _tells) or unreadable.asked(run, ask, _brings)
@@ -165,6 +168,14 @@ def the_status_of_a_store_that_cannot_be_read_is_not_ok(run: Run) -> None:
                 tail=", and recall brings the text before and afterwards",
             )
         )
+    if unsaid:
+        run.violated(
+            Returned(
+                wanted="`degraded` or `down` after items that were `unavailable`",
+                hook=run.hook("status"),
+                value=show(unsaid[0]),
+            )
+        )
     if left_down:
         run.violated(
             Returned(
@@ -173,6 +184,15 @@ def the_status_of_a_store_that_cannot_be_read_is_not_ok(run: Run) -> None:
                 value=show(left_down[-1]),
             )
         )
+
+
+def _passed_over(subject: Subject, fact: Fact) -> Iterator[Any]:
+    """The status, if it is `ok` after items that say themselves that nothing could be searched."""
+    answer = subject.items({"query": fact.query})
+    status = subject.status()
+    is_unread = isinstance(answer, dict) and answer.get("status") == "unavailable"
+    if is_unread and _is_in_state(status, "ok"):
+        yield status
 
 
 def _tells(answer: tuple[Any, Any]) -> bool:

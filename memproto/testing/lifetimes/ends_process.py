@@ -396,12 +396,13 @@ def watched(host: HostSession) -> None:
     """Make calls that change the store; tell at which moments of each it is in neither state."""
     host.open()
     for number, call in enumerate(host.told["calls"]):
-        states: list[tuple[int, ...]] = []
+        states: list[_State] = []
         host.begin_for(call)
-        note, begun = functools.partial(_note, host, states), _held(host)
+        begun = _held(host)
+        note = functools.partial(_note, host, states, begun)
         with _seeing(_is_writing, note), contextlib.suppress(Exception):
             host.make(call)
-        known = {begun, _held(host)}
+        known = {(begun, ()), _state(host, begun)}
         moments = [place for place, state in enumerate(states, 1) if state not in known]
         host.say(f"moments {number} {json.dumps(moments)}")
     host.close()
@@ -425,8 +426,21 @@ def _held(host: HostSession) -> tuple[int, ...]:
     return tuple(map(_sum, host.told["watched"]))
 
 
-def _note(host: HostSession, states: list[tuple[int, ...]]) -> None:
-    states.append(_held(host))
+#: Sums of the files that are watched; and of all below the home, once the former have changed.
+_State = tuple[tuple[int, ...], tuple[tuple[str, int], ...]]
+
+
+def _state(host: HostSession, begun: tuple[int, ...]) -> _State:
+    """The state of the store; a store that moves to new files has its texts in these at its end."""
+    held = _held(host)
+    if held == begun:
+        return held, ()
+    below = [Path(at, name) for at, _, names in os.walk(host.told["home"]) for name in names]
+    return held, tuple((str(path), _sum(str(path))) for path in sorted(below))
+
+
+def _note(host: HostSession, states: list[_State], begun: tuple[int, ...]) -> None:
+    states.append(_state(host, begun))
 
 
 def _sum(name: str) -> int:

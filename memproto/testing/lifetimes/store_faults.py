@@ -5,6 +5,7 @@ import copy
 import dataclasses
 import json
 import random
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,6 +35,7 @@ from memproto.testing.needs import Machine
 from memproto.testing.processes import sandbox
 from memproto.testing.provider import losses
 from memproto.testing.provider.run import Run
+from memproto.testing.scenarios import credentials
 from memproto.testing.wire import hidden
 
 T = TypeVar("T")
@@ -135,6 +137,10 @@ class Seen:
     def _told(self, what: str) -> list[str]:
         told = [m.removeprefix(f"{what} ") for m in self.ended.marks if m.startswith(f"{what} ")]
         return [text for text in told if text[:1].isdigit() and " " in text]
+
+    def raised(self) -> list[str]:
+        """The exceptions of all calls, each behind the name of its call."""
+        return [mark for mark in self.ended.marks if re.match(r"[a-z]+[ 0-9.]* raised ", mark)]
 
     def accepted(self, *numbers: int) -> list[Fact]:
         """Facts of which a write hook returned."""
@@ -354,7 +360,11 @@ def _full(run: Run) -> tuple[list[Fact], Seen]:
     """Have a host store while no file takes a byte; what was stored before, and what it saw."""
     before, ready = stored(run), changes.prepared(run, 2)
     facts = run.facts.several(1 + _BATCH + 1)
-    with host_of(run, "full", facts, ready, watched=watched(run, [*before, *ready.kept])) as host:
+    told = {
+        "config": run.config() | credentials.planted(run),
+        "watched": watched(run, [*before, *ready.kept]),
+    }
+    with host_of(run, "full", facts, ready, **told) as host:
         lived(host, "storing 0")
         return before, Seen(host.end(), facts, ready)
 

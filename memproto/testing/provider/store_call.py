@@ -42,11 +42,24 @@ _NAMING = {"name", "key", "id", "title", "slug", "label", "path", "file", "filen
 #: Words beside them; in `user_id` and `session_name` it is no text that is named.
 _NAMED = {"note", "memory", "fact", "entry", "item", "record", "document", "doc", "page", "entity"}
 
+#: Words in the name of an argument that carries something else than a text to store.
+_NO_TEXT = _NAMING | {
+    *("url", "uri", "link", "query", "question", "date", "time", "tag", "topic", "category"),
+    *("kind", "type", "scope", "target", "role", "status", "user", "session", "agent", "peer"),
+    *("entity", "relation", "subject", "object", "source", "namespace", "collection"),
+}
+
+#: Keys of a schema by which an argument does not take any text.
+_LIMITING = frozenset({"pattern", "format", "const", "maxLength"})
+
 #: Letters for the digits of a number, since a name may be limited to letters.
 _LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 
 #: A tool whose argument is the text is likelier than one that takes it in an object.
 _INSIDE = 200
+
+#: So is one whose argument has a name that is known.
+_UNNAMED = 400
 
 #: Deeper than any tool that a model can be expected to call.
 _MOST_LEVELS = 3
@@ -59,6 +72,7 @@ def storing_call(schemas: Any, text: str) -> tuple[str, dict[str, Any]] | None:
         arguments = _arguments(schema, text)
         if arguments is not None:
             rank = _rank(schema, arguments) + (0 if text in arguments.values() else _INSIDE)
+            rank += 0 if {*arguments} & {*_ONE, *_MANY} else _UNNAMED
             ranked.append((rank, str(schema["name"]), arguments))
     if not ranked:
         return None
@@ -85,6 +99,8 @@ def _arguments(schema: Any, text: str) -> dict[str, Any] | None:
     carrier = _carrier(known, text)
     if not carrier and _says_store(schema, known):
         carrier = _holder(known, text)
+    if not carrier and (_says_store(schema, known) or _is_described(schema)):
+        carrier = _only(known, parameters.get("required"), text)
     if not carrier:
         return None
     required = parameters.get("required") or []
@@ -124,6 +140,16 @@ def _carrier(properties: dict[str, Any], text: str) -> dict[str, Any]:
     """The argument that is the text; {} where there is none."""
     named = next((name for name in _TEXTS if _is_text(properties.get(name))), None)
     return {} if named is None else {named: text}
+
+
+def _only(properties: dict[str, Any], required: Any, text: str) -> dict[str, Any]:
+    """The one argument that is asked for, whatever its name, if it may be any text; else {}."""
+    if not isinstance(required, list) or len(required) != 1:
+        return {}
+    item = properties.get(required[0])
+    if not isinstance(item, dict) or not _is_text(item) or _LIMITING.intersection(item):
+        return {}
+    return {} if _NO_TEXT.intersection(_words(required[0])) else {required[0]: text}
 
 
 def _holder(properties: dict[str, Any], text: str, level: int = 1) -> dict[str, Any]:
@@ -211,7 +237,7 @@ def _value(item: Any, name: str, text: str) -> Any:
 
 def _may_name(item: Any, name: str) -> bool:
     """True if an argument may be the name under which a text is kept, and takes any word."""
-    limits = {"pattern", "format", "const", "maxLength"}.intersection(item or {})
+    limits = _LIMITING.intersection(item or {})
     words = set(_words(name))
     return not limits and bool(words & _NAMING) and words <= _NAMING | _NAMED
 

@@ -1,12 +1,15 @@
 """Credentials in a configuration: the kit's own, and those that the settings give."""
 
 import hashlib
+import re
 
 from memproto.testing.credential_forms import CREDENTIAL, SHORT
 from memproto.testing.provider.run import Run
 
 #: A key that no provider knows, which says what it holds.
 KEY = "x_access_token"
+
+_PLANTED = re.compile(r"atk-[0-9a-f]{24}")
 
 
 def planted(run: Run) -> dict[str, str]:
@@ -21,3 +24,9 @@ def given(run: Run) -> dict[str, str]:
         for key, value in run.context.config.items()
         if CREDENTIAL.search(key) and isinstance(value, str) and len(value) >= SHORT
     }
+
+
+def told_in(run: Run, text: str) -> dict[str, str]:
+    """Key to value of the credentials that a text holds, be it one that some check planted."""
+    planted = {KEY: found[0]} if (found := _PLANTED.search(text)) else {}
+    return planted | {key: value for key, value in given(run).items() if value in text}

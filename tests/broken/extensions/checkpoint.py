@@ -6,6 +6,7 @@ from typing import Any
 from memproto.errors import TooLarge, Unavailable
 from tests.broken.marks import mutant
 from tests.good.telling import Telling
+from tests.good.unusual.shared.pooled import Pooled
 
 
 @mutant(kills="MP-CHECK-001", says="texts did not come back", report="I2")
@@ -100,3 +101,17 @@ class ALockedJournalIsPassedOver(Telling):
             except OSError:
                 return
             super().on_compress(messages, compression_count)
+
+
+@mutant(kills="MP-CHECK-001", says="behind a switch of session", report="C6")
+class ACompressionIsOfTheFirstSession(Pooled):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        self._first = session_key
+        super().initialize(session_key, config)
+
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        current, self._session = self._session, self._first
+        try:
+            super().on_compress(messages, compression_count)
+        finally:
+            self._session = current

@@ -70,3 +70,17 @@ class ResultsAreOfTheChild(Delegating):
                 found = {**self._entries[-1], "id": uuid.uuid4().hex, "session": child_session_id}
                 self._entries.append(found)
                 self._save()
+
+
+@mutant(kills="MP-DELEG-003", says="of what a delegation brought", report="C6")
+class ResultsStayWithTheFirstSession(Delegating):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        self._first = session_key
+        super().initialize(session_key, config)
+
+    def on_delegation(
+        self, task: str, result: str, *, child_session_id: str = "", **kwargs: Any
+    ) -> None:
+        current, self._session = self._session, self._first
+        super().on_delegation(task, result)
+        self._session = current

@@ -209,6 +209,12 @@ class ASwitchIsForItsThread(Private):
         self._local.session = session_key
 
 
+@mutant(kills="MP-SESS-009", says="an accent and a space at its end", report="A4")
+class AKeyIsTrimmedAtASwitch(Private):
+    def on_session_switch(self, new_session_id: str, **kwargs: Any) -> None:
+        super().on_session_switch(new_session_id.strip(), **kwargs)
+
+
 @mutant(kills="MP-SESS-009", says="a branch", report="A5")
 class ABranchIsItsParent(Private):
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:

@@ -93,3 +93,11 @@ class TheStatusTellsTheRequest(Waiting):
         status = super().recall_status()
         message = f"{self._trouble}, with the key {self._token}"
         return {**status, "message": message} if self._trouble else status
+
+
+@mutant(kills="MP-STATUS-005", says="after items that were `unavailable`", report="H4")
+class ItemsLeaveNoTrouble(Listing):
+    def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
+        answer = super().recall_items(request)
+        self._fault = ""
+        return answer

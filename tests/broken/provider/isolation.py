@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
 from memproto import fence
-from memproto.errors import Misconfigured, WriteRefused
+from memproto.errors import Misconfigured, Unavailable, WriteRefused
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
 from tests.good.tooled import Tooled
@@ -34,6 +34,20 @@ class AHomeIsPartOfAnAddress(Journal):
     def initialize(self, session_key: str, config: dict[str, Any]) -> None:
         parts = urlsplit(f"file:{config['home']}")
         super().initialize(session_key, {**config, "home": unquote(parts.path)})
+
+
+@mutant(kills="MP-ISO-001", says="beside an instance that has just", report="E6")
+class AnOpenHomeIsKnownByItsName(Journal):
+    _open: ClassVar[dict[str, str]] = {}
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        self._called = Path(config["home"]).name
+        home = self._open.setdefault(self._called, config["home"])
+        super().initialize(session_key, {**config, "home": home})
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        self._open.pop(self.__dict__.get("_called", ""), None)
 
 
 @mutant(kills="MP-ISO-002", says="JOURNAL_HOME", report="K3")
@@ -154,6 +168,19 @@ class CountsQuestionsInTheUsersHome(Journal):
         lock.parent.mkdir(exist_ok=True)
         lock.touch()
         return super().enrich_turn(user_message, messages)
+
+
+@mutant(kills="MP-ISO-006", says="***", report="F9", found_by="MP-STORE-004")
+class AFullDiskIsToldWithTheSettings(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        self._settings = str(config)
+        super().initialize(session_key, config)
+
+    def _save(self) -> None:
+        try:
+            super()._save()
+        except OSError as error:
+            raise Unavailable(f"{error}; the settings are {self._settings}") from error
 
 
 @mutant(kills="MP-ISO-006", says="a log record", report="F9")

@@ -135,6 +135,28 @@ class WritesItsFileInPlace(Journal):
                 file.flush()
 
 
+@mutant(kills="MP-PROC-006", says="did not come back", report="C7")
+class TheOldFileGoesBeforeTheNewOneHasItsName(Journal):
+    def _load(self) -> list[dict[str, str]]:
+        newest = self._newest()
+        return [] if newest is None else list(map(json.loads, newest.read_text().splitlines()))
+
+    def _newest(self) -> Path | None:
+        assert self._path is not None
+        return max(self._path.parent.glob("journal-*.jsonl"), default=None)
+
+    def _save(self) -> None:
+        assert self._path is not None
+        old, lines = self._newest(), [json.dumps(entry) + "\n" for entry in self._entries]
+        if self._is_kept:
+            number = int(old.stem[8:]) + 1 if old else 1
+            fresh = self._fresh(self._path)
+            fresh.write_text("".join(lines))
+            if old is not None:
+                old.unlink()
+            fresh.rename(self._path.with_name(f"journal-{number:09}.jsonl"))
+
+
 @mutant(kills="MP-PROC-007", says="did not come back", report="C7")
 class KeepsItsOwnViewOfTheFile(Journal):
     """One list for all sessions of a process, read when the first of them opens."""

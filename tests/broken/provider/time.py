@@ -2,12 +2,14 @@
 
 import datetime as dt
 import math
+import re
 import time
 from typing import Any
 
 from tests.broken.marks import mutant
 from tests.good.dated import Dated
 from tests.good.journal import Journal
+from tests.good.unusual.shared.deduping import Deduping
 
 
 @mutant(kills="MP-TIME-001", says="stored while the wall clock stood still", report="J4")
@@ -80,6 +82,13 @@ class UtcIsShownWithoutAMark(Dated):
 class LocalTimeIsSaidToBeUtc(Dated):
     def _stamp(self) -> str:
         return dt.datetime.now().isoformat(timespec="seconds") + "Z"  # noqa: DTZ005 - the fault
+
+
+@mutant(kills="MP-TIME-003", says="without one", report="J4")
+class TheTimeOfARepetitionHasNoZone(Deduping):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        shown = super().enrich_turn(user_message, messages)
+        return shown and re.sub(r"(\(told [^)]*T[0-9:]{5})[^)]*", r"\1", shown)
 
 
 class _Ending(Journal):
