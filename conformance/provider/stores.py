@@ -250,7 +250,7 @@ def _tells_no_credential(run: Run, seen: Seen) -> None:
             run.violated(
                 Exposed(
                     wanted=f"the value of config[{key!r}] in no exception",
-                    hook=run.hook(routes.OPERATIONS[store_faults.route(run)]),
+                    hook=run.hook(routes.OPERATIONS[store_files.route(run)]),
                     place="an exception",
                     excerpt=f"...{text.partition(value)[0][-_SHOWN_CHARS:]}***",
                     lead=f"{_NO_ROOM} it raised ",
