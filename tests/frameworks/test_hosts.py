@@ -48,7 +48,8 @@ def texts(report, key, *outcomes):
 
 
 def assert_pinned(found, pinned):
-    assert set(found) == set(pinned)
+    assert {key: text for key, text in found.items() if key not in pinned} == {}
+    assert set(pinned) - set(found) == set()
     assert {key: text for key, text in found.items() if pinned[key] not in text} == {}
 
 
