@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import copy
+import itertools
 import locale
 import random
 from collections.abc import Callable, Iterator
@@ -250,9 +251,11 @@ def _nobody_answers_any_more(run: HostRun) -> None:
         # A host that does not end such a recall, or lets it raise, is for the rules on recall.
         with contextlib.suppress(Violation):
             for question in ("What do you know?", "And what else?"):
-                recalled = [] if is_agent else [str(t) for t in host.recall(question).values()]
+                recalled = []  # Of this question alone, whether or not it is answered.
                 if is_agent:
                     host.turn(question)
+                else:
+                    recalled = [str(text) for text in host.recall(question).values()]
         if any("The lamps are lit." in text for text in recalled):
             run.violated(Returned(wanted="no text of the turn before", value=show(recalled)))
         _assert_sent_as_it_is(run, host)
@@ -261,8 +264,11 @@ def _nobody_answers_any_more(run: HostRun) -> None:
 
 def _assert_sent_as_it_is(run: HostRun, host: Host) -> None:
     """A request of a turn for which no provider has anything holds no part of a block."""
-    for message in host.model.requests[-1] if host.model.requests else []:
-        if effective(plain(message.get("content")), SMUGGLED):
+    *before, last = host.model.requests or [[]]
+    # A message that was sent before is of another turn; its block is for MP-HOST-RECALL-007.
+    sent = list(itertools.chain.from_iterable(before))
+    for message in last:
+        if message not in sent and effective(plain(message.get("content")), SMUGGLED):
             run.violated(
                 Returned(wanted="a request without a context block", value=show(message)),
                 operation="turn",

@@ -23,10 +23,10 @@ class TheEndLooksAtTheLastMessage(Switching):
 class AnEmptyTranscriptReplacesTheSession(Switching):
     def on_session_end(self, messages: Messages) -> None:
         super().on_session_end(messages)
-        said = {message["content"] for message in messages}
-        with self._lock:
-            self._entries = [e for e in self._load() if said & set(e["text"].split("\n"))]
-            self._save()
+        if not messages:
+            with self._lock:
+                self._entries = []
+                self._save()
 
 
 @mutant(kills="MP-SESS-002", says="did not come back", report="A7")
