@@ -377,7 +377,7 @@ class ItsFutureTakesNoStopIteration(Wrapping):
     kills="MP-HOST-RECALL-001",
     says="had not returned",
     report="B1",
-    scale=0.3,
+    scale=0.5,
     found_by="MP-HOST-TURN-002",
 )
 class FlushesBeforeEachRecall(MemoryProviderRegistry):

@@ -199,7 +199,7 @@ class AnEndedSessionTakesNoTurns(Private):
             super().on_turn_complete(user_message, assistant_response)
 
 
-@mutant(kills="MP-TURN-001", says="behind a switch", report="A7")
+@mutant(kills="MP-TURN-001", says="recorded behind a", report="A7")
 class ASwitchIsTheEndOfTurns(Private):
     _is_over = False
 
