@@ -36,9 +36,11 @@ def _settle(future: "asyncio.Future[Any]", answer: Any, error: BaseException | N
         return  # its caller was cancelled, and nobody looks at it
     if error is None:
         future.set_result(answer)
-    elif isinstance(error, Exception):
+    elif isinstance(error, Exception) and not isinstance(error, StopIteration):
         future.set_exception(error)
-    else:  # it would end the loop, and was of another thread
+    else:
+        # An exit would end the loop, and was of another thread. A StopIteration is taken by no
+        # future: before Python 3.12 `set_exception` raises, and the caller would wait for ever.
         future.set_exception(RuntimeError(f"{type_name(error)} on a thread of the registry"))
 
 

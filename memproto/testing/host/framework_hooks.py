@@ -69,7 +69,11 @@ def _is_named(schema: Any) -> bool:
 
 
 async def apart(function: Callable[..., Any], *args: Any) -> Any:
-    """The result of a call on a thread of its own; raises what it raises, exits as well."""
+    """
+    The result of a call on a thread of its own; raises what it raises, exits as well.
+
+    A StopIteration becomes a RuntimeError, since no coroutine may raise one.
+    """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
 
@@ -78,6 +82,9 @@ async def apart(function: Callable[..., Any], *args: Any) -> Any:
             return
         if error is None:
             future.set_result(value)
+        elif isinstance(error, StopIteration):
+            # Python 3.12 does the same; before it `set_exception` raises, and nobody goes on.
+            future.set_exception(RuntimeError("StopIteration cannot be raised into a Future"))
         else:
             future.set_exception(error)
 

@@ -131,17 +131,18 @@ def test_an_exit_of_a_provider_ends_neither_the_loop_nor_the_callers_task(error,
     assert asyncio.run(work()) == []
 
 
-def test_an_exit_on_a_thread_of_the_registry_is_an_error_of_its_caller():
+@pytest.mark.parametrize("error", [SystemExit, StopIteration])
+def test_what_no_loop_takes_from_a_thread_is_an_error_of_its_caller(error):
     class Config(dict):
         def items(self):
-            raise SystemExit
+            raise error
 
         keys = __iter__ = items
 
     async def work():
         registry = AsyncMemoryProviderRegistry()
         await registry.register(FakeProvider("a"))
-        with pytest.raises(RuntimeError, match="SystemExit"):
+        with pytest.raises(RuntimeError, match=error.__name__):
             await registry.initialize_all("s", Config(home="/nowhere"))
         await registry.shutdown_all()
 
