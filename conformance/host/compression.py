@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import datetime as dt
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +12,7 @@ from memproto.testing.evidence import Called, Differs, Misordered, Returned
 from memproto.testing.host.host import HostLate, undecided_if_late
 from memproto.testing.host.probes import Probe, answering, needs_promise, raising
 from memproto.testing.host.run import HostRun
-from memproto.testing.instruments.walltime import wall_clock
+from memproto.testing.instruments.walltime import YEARS, wall_clock
 from memproto.testing.wire import show
 
 _MESSAGES = [
@@ -29,9 +28,6 @@ _SHORT_S = 0.3
 
 #: Long enough for a host that does not wait to go on.
 _HOLD_S = 1.0
-
-#: By so much a clock jumps that was wrong.
-_YEARS = dt.timedelta(days=20 * 365)
 
 
 @check("MP-HOST-COMP-002")
@@ -94,7 +90,7 @@ def _they_are_kept_while_the_clock_jumps(run: HostRun) -> None:
     with wall_clock() as clock:
 
         def read(*args: Any) -> None:
-            clock.jump(clock.now() + _YEARS)
+            clock.jump(clock.now() + YEARS)
             compressed.wait(0.3 * run.scale)
             left.set()
 

@@ -11,9 +11,9 @@ from memproto.deadlines import Deadlines
 from memproto.testing.clauses import Untestable, Violation, check
 from memproto.testing.evidence import Called, Differs, NotReported, Raised, Returned
 from memproto.testing.host.host import Host, HostLate
-from memproto.testing.host.probes import Gate, Probe, answering
+from memproto.testing.host.probes import LATE_CALLS, Gate, Probe, answering, hanging_at_first
 from memproto.testing.host.run import HostRun
-from memproto.testing.instruments.walltime import WallClock, wall_clock
+from memproto.testing.instruments.walltime import YEARS, WallClock, wall_clock
 from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
 
@@ -236,20 +236,10 @@ def _takes_part_after_a_late_error(run: HostRun) -> None:
         )
 
 
-#: Number of calls, one after the other, that are given up and return later.
-_LATE_CALLS = 4
-
-
 def _takes_part_however_often_it_was_late(run: HostRun) -> None:
     """A backend is slow for a while: each of several calls is given up, and has returned."""
-    gates = [run.gate() for _ in range(_LATE_CALLS)]
-    left = iter(gates)
-
-    def act(*args: Any) -> Any:
-        gate = next(left, None)
-        return "Noted." if gate is None else gate()
-
-    slow = run.probe(enrich_turn=act)
+    gates = [run.gate() for _ in range(LATE_CALLS)]
+    slow = run.probe(enrich_turn=hanging_at_first(gates, "Noted."))
     pace = Deadlines(enrich_s=0.3 * run.scale)
     host = run.opened(slow, *run.beside(run.probe()), deadlines=pace)
     later: list[dict[str, Any]] = []
@@ -380,14 +370,11 @@ def a_recall_that_missed_its_deadline_is_reported(run: HostRun) -> None:
     run.at_some_pace(attempt)
 
 
-_YEARS = dt.timedelta(days=20 * 365)
-
-
 @check("MP-HOST-RECALL-010")
 def the_wall_clock_moves_no_deadline(run: HostRun) -> None:
     with wall_clock() as clock:
         began = clock.now()
-        for to in (began + _YEARS, began - _YEARS):
+        for to in (began + YEARS, began - YEARS):
             provider = run.probe(enrich_turn=_moving(clock, to))
             host = run.opened(provider)
             if "Noted." not in host.recall("What was noted?").values():

@@ -1,7 +1,6 @@
 """Chapter 80: the end of a session."""
 
 import contextlib
-import datetime as dt
 import functools
 import re
 import sys
@@ -17,7 +16,7 @@ from memproto.testing.evidence import Called, Differs, Misordered, NotReported
 from memproto.testing.host.host import SLACK_S, Host, HostLate, undecided_if_late
 from memproto.testing.host.probes import Gate, Probe, answering, raising
 from memproto.testing.host.run import HostRun
-from memproto.testing.instruments.walltime import wall_clock
+from memproto.testing.instruments.walltime import YEARS, wall_clock
 from memproto.testing.needs import depends_on
 from memproto.testing.wire import show
 
@@ -30,9 +29,6 @@ _WHOLE = re.compile(r"(?<![\d.])\d+(?![\d.])")
 
 #: Budgets one after the other would take longer than one budget and the machine's slack.
 _HANGING = 8
-
-#: By so much a clock jumps that was wrong.
-_YEARS = dt.timedelta(days=20 * 365)
 
 #: Long enough for a host on a loaded machine to come to its shutdown calls.
 _HOLD_S = 1.0
@@ -103,7 +99,7 @@ def _they_are_delivered_while_the_clock_jumps(run: HostRun) -> None:
 
         def write(*args: Any) -> None:
             ended.wait(_HOLD_OF_THE_LAST_S * run.scale)
-            clock.jump(clock.now() + _YEARS)
+            clock.jump(clock.now() + YEARS)
 
         ended = threading.Event()
         busy = run.probe(on_turn_complete=write, shutdown=ended.set)

@@ -22,7 +22,7 @@ from memproto.testing.evidence import (
 )
 from memproto.testing.host.host import Host, HostLate
 from memproto.testing.host.model import plain
-from memproto.testing.host.probes import Extended, raising, tool
+from memproto.testing.host.probes import LATE_CALLS, Extended, hanging_at_first, raising, tool
 from memproto.testing.host.run import HostRun
 from memproto.testing.host.words import UNUSUAL
 from memproto.testing.needs import Driver, depends_on
@@ -389,19 +389,10 @@ def a_provider_that_hangs_gets_no_second_call(run: HostRun) -> None:
     _is_called_again_however_often_it_was_late(run)
 
 
-#: Number of calls, one after the other, that are given up and return later.
-_LATE_CALLS = 4
-
-
 def _is_called_again_however_often_it_was_late(run: HostRun) -> None:
     """A backend is slow for a while: each of several calls is given up, and has returned."""
-    name, gates = _named(run), [run.gate("{}") for _ in range(_LATE_CALLS)]
-    left = iter(gates)
-
-    def act(*args: Any) -> Any:
-        gate = next(left, None)
-        return "{}" if gate is None else gate()
-
+    name, gates = _named(run), [run.gate("{}") for _ in range(LATE_CALLS)]
+    act = hanging_at_first(gates, "{}")
     slow = run.serving("tools", schemas=[tool(name)], handle_tool_call=act)
     host = run.opened(slow, deadlines=Deadlines(tool_s=0.3 * run.scale))
     if host.deadlines.tool_s > _SHORT_S * run.scale:

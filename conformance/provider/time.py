@@ -15,6 +15,7 @@ from memproto.testing.instruments.walltime import (
     KATHMANDU,
     LOS_ANGELES,
     SHANGHAI,
+    YEARS,
     WallClock,
     time_zone,
     wall_clock,
@@ -25,8 +26,6 @@ from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.scenarios import mirrored_writes
 from memproto.testing.wire import show
-
-_YEARS = dt.timedelta(days=20 * 365)
 
 #: Called before each part of a journey; the argument says what happens to the clock or the zone.
 _Move = Callable[[str], None]
@@ -83,7 +82,7 @@ def the_wall_clock_makes_no_difference(run: Run) -> None:
 def _years_by(clock: WallClock) -> _Move:
     began = clock.now()
     right = dict.fromkeys((_STILL, _AGAIN, _RIGHT), began)
-    moments = {**right, _BACK: began - _YEARS, _AHEAD: began + _YEARS, _LATER: began + _YEARS}
+    moments = {**right, _BACK: began - YEARS, _AHEAD: began + YEARS, _LATER: began + YEARS}
     return lambda when: clock.jump(moments[when])
 
 

@@ -5,7 +5,7 @@ import dataclasses
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from memproto.testing.clauses import NotApplicable
@@ -243,6 +243,21 @@ def raising(make: Callable[[], BaseException]) -> Callable[..., Any]:
 
     def act(*args: Any) -> Any:
         raise make()
+
+    return act
+
+
+#: Number of calls, one after the other, that are given up and return later.
+LATE_CALLS = 4
+
+
+def hanging_at_first(gates: Sequence["Gate"], answer: str) -> Callable[..., Any]:
+    """A hook whose calls hang one after the other, each at a gate of its own; then it answers."""
+    left = iter(gates)
+
+    def act(*args: Any) -> Any:
+        gate = next(left, None)
+        return answer if gate is None else gate()
 
     return act
 

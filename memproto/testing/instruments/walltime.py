@@ -20,6 +20,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from memproto.testing.clauses import Untestable
 
+#: By so much a clock jumps that was wrong.
+YEARS = dt.timedelta(days=20 * 365)
+
 _MONOTONIC = ("monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns")
 _WALL = ("time", "time_ns", "localtime", "gmtime", "strftime")
 
