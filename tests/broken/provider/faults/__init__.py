@@ -4,6 +4,7 @@ import contextlib
 import json
 import time
 import uuid
+from http.client import HTTPException
 from typing import Any
 
 from memproto.errors import Rejected, Unavailable
@@ -112,18 +113,14 @@ class ARefusedKeyIsTriedAgain(Hasty):
 
 
 @mutant(kills="MP-FAULT-010", says="nothing was said", report="H4")
-class KeepsWhatIsRefusedAndSaysNothing(Hasty):
-    def _send(self, change: dict[str, Any]) -> None:
-        self._waiting = [*getattr(self, "_waiting", []), change]
-        with contextlib.suppress(Unavailable):
-            while self._waiting:
-                super()._send(self._waiting[0])
-                self._waiting.pop(0)
-
-    def shutdown(self) -> None:
-        for change in getattr(self, "_waiting", []):
-            with contextlib.suppress(Unavailable):
-                super()._send(change)
+class KeepsWhatIsRefusedAndSaysNothing(Waiting):
+    def _send_one(self) -> bool:
+        try:
+            return super()._send_one()
+        except (OSError, ValueError, HTTPException, queued.Refused):
+            if not self._closing.wait(0.5):
+                self._wake.set()
+            return False
 
 
 @mutant(kills="MP-FAULT-011", says="overflow", report="D7")
