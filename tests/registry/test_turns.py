@@ -224,7 +224,7 @@ def test_no_thread_is_started_for_a_turn(opened):
     before = set(threading.enumerate())
     for _ in range(3):
         registry.enrich_turn("hello", [])
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before
 
 
 def test_a_callback_that_raises_breaks_nothing(clock):

@@ -198,7 +198,7 @@ def test_compression_asks_all_at_once_and_waits_for_all():
     registry.on_compress(messages, 2)
     for provider in providers:
         assert provider.named("on_compress") == [([{"role": "user", "content": "x"}], 2)]
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before
     registry.shutdown_all()
 
 
