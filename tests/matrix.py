@@ -57,6 +57,7 @@ GOOD = (
     "tests.good.private:Apart",
     "tests.good.private:Delegating",
     "tests.good.remote:Remote",
+    "tests.good.serving:Serving",
     "tests.good.waiting:Waiting",
     "tests.good.served:InThread",
     "tests.good.ledger:Ledger",

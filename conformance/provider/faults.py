@@ -368,6 +368,9 @@ _REFUSING: dict[str, Mode] = {
 #: Seconds that a provider may take to see that its backend works again, by the specification.
 _AGAIN_S = 60.0
 
+#: Boundaries across which an answer is looked for while a backend fails; the finest that is kept.
+_KEPT_APART: tuple[tenants.Boundary, ...] = ("user", "profile")
+
 #: So far the wall clock is set back while a backend fails.
 _A_DAY = dt.timedelta(days=1)
 
@@ -805,7 +808,40 @@ def a_backend_that_works_again_is_used_again(run: Run) -> None:
         if is_told_again:
             _is_stored_once_that_was_refused(run, refused, fact, route)
         if asks:
+            with contextlib.suppress(tenants.Refused):
+                _serves_nobody_elses_answer(bench, route)
             _is_used_again_by_no_wall_clock(bench, known, route)
+
+
+def _serves_nobody_elses_answer(bench: Bench, route: str) -> None:
+    """An answer that is kept for the time without a backend is that of the one who was given it."""
+    run, fact = bench.run, bench.run.facts.new()
+    kept_apart = tenants.boundaries(run)
+    boundary = next((name for name in _KEPT_APART if name in kept_apart), None)
+    if boundary is None:
+        return
+    owner, guest = tenants.pair(run, boundary, "-served")
+    with owner.opened(run) as subject:
+        is_taken = accepts(subject, fact, route)
+    with owner.opened(run) as subject:
+        if not (is_taken and run.brings_back(subject, fact)):
+            return
+    with guest.opened(run) as other:
+        bench.turn(_AWAY)
+        with contextlib.suppress(HookRaised):
+            answer = routes.recalled(other, fact.query)
+            if fact.is_in(answer):
+                run.violated(
+                    Recalled(
+                        wanted=f"nothing of {owner.called} recalled for {guest.called}",
+                        texts=(fact.text,),
+                        answer=show(answer),
+                        tail=", while the backend answered 503",
+                    ),
+                    operation="recall",
+                    requirement=tenants.RULES[boundary],
+                )
+        bench.turn(modes.forward)
 
 
 def _is_used_again_by_no_wall_clock(bench: Bench, known: Fact, route: str) -> None:

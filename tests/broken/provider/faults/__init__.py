@@ -11,6 +11,7 @@ from memproto.errors import Rejected, Unavailable
 from tests.broken.marks import mutant
 from tests.good.remote import Remote, client, logger
 from tests.good.remote.client import Refused
+from tests.good.serving import Serving
 from tests.good.unusual import queued
 from tests.good.waiting import Waiting
 
@@ -218,6 +219,30 @@ class TheLastAnswerServesAnOutage(Hasty):
             return self._last
         self._last = super().enrich_turn(user_message, messages)
         return self._last
+
+
+@mutant(kills="MP-ISO-001", says="answered 503", report="D4", found_by="MP-FAULT-008", scale=0.3)
+class AnOutageIsServedFromEveryHome(Serving):
+    """The answers that are kept for an outage are those of all homes of the process."""
+
+    def _key(self, asked: str) -> tuple[str, ...]:
+        return ("any home", asked)
+
+
+@mutant(kills="MP-TENANT-001", says="answered 503", report="E1", found_by="MP-FAULT-008", scale=0.3)
+class AnOutageIsServedFromEveryUser(Serving):
+    """Each user has a space of its own, and the answers that are kept are the home's."""
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._space = json.dumps([config["home"], config.get("user_id")])
+        self._home = config["home"]
+
+    def capabilities(self) -> dict[str, Any]:
+        return {**super().capabilities(), "isolates": ["profile", "user"]}
+
+    def _key(self, asked: str) -> tuple[str, ...]:
+        return (self._home, asked)
 
 
 class _Forgetting(Hasty):
