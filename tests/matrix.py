@@ -63,6 +63,7 @@ GOOD = (
     "tests.good.ledger:Ledger",
     "tests.good.ledger:Listing",
     "tests.good.tidying:Tidying",
+    "tests.good.restoring:Restoring",
     "tests.good.working:Working",
     "tests.good.indexed:Indexed",
     "tests.good.forgiving:Forgiving",

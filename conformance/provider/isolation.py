@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import logging
 import os
+import random
 import re
 import sys
 import tempfile
@@ -54,6 +55,15 @@ _NAMED = (
     "threading.excepthook",
     "event-loop policy",
     "standard streams",
+)
+
+#: Those of the interpreter, of which no code but the host's should decide.
+_SETTINGS = (
+    "umask",
+    "switch interval",
+    "garbage collection",
+    "check of certificates",
+    "debug level of HTTP",
 )
 
 #: Characters of the printed text that are shown.
@@ -150,6 +160,40 @@ def _state() -> dict[str, Any]:
         **{f"handler of signal {number}": handler for number, handler in signals.items()},
         **{f"environment variable {name}": value for name, value in variables.items()},
     }
+
+
+@check("MP-ISO-012")
+def a_session_leaves_the_interpreter_as_it_was(run: Run) -> None:
+    before, drawn = _settings(), []
+    for _ in range(2):
+        random.seed()
+        begun = random.getstate()
+        for operation in _session(run):
+            for line in watchers.differences(before, _settings()):
+                run.violated(
+                    Changed(
+                        wanted="the settings of the interpreter as they were before the session",
+                        subject="process",
+                        difference=line,
+                    ),
+                    operation=operation,
+                )
+        if random.getstate() == begun:
+            return
+        drawn.append(random.getstate())
+    if drawn[0] == drawn[1]:
+        run.violated(
+            Changed(
+                wanted="the draws of `random` left to chance by a session",
+                subject="process",
+                difference="two sessions that began with other seeds left `random` in one state",
+            ),
+            operation="open",
+        )
+
+
+def _settings() -> dict[str, Any]:
+    return {name: value for name, value in watchers.process_globals().items() if name in _SETTINGS}
 
 
 def _session(run: Run) -> Iterator[str]:

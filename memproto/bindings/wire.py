@@ -18,6 +18,7 @@ _REASONS: Mapping[str, tuple[str, ...]] = {
     ),
     "it is about the host's process, which a provider of the wire is not in": (
         *("MP-THR-001", "MP-THR-004", "MP-ISO-002", "MP-ISO-007", "MP-ISO-010", "MP-ISO-011"),
+        "MP-ISO-012",
         *("MP-LOAD-006", "MP-LOAD-007", "MP-PROC-003", "MP-PROC-004", "MP-PROC-005"),
         *("MP-PROC-009", "MP-RES-001", "MP-RES-005", "MP-RES-006", "MP-RES-008"),
     ),

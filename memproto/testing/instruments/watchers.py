@@ -2,6 +2,7 @@
 
 import builtins
 import contextlib
+import gc
 import io
 import json
 import locale
@@ -280,6 +281,9 @@ def process_globals() -> dict[str, Any]:
         "recursion limit": sys.getrecursionlimit(),
         "switch interval": sys.getswitchinterval(),
         "umask": _umask(),
+        "garbage collection": gc.isenabled(),
+        "check of certificates": _check_of_certificates(),
+        "debug level of HTTP": _debug_level(),
         "event-loop policy": _loop_policy(),
         "standard streams": tuple(map(_file, range(3))),
     }
@@ -313,6 +317,19 @@ def _loop_policy() -> str:
     # The first use of asyncio sets the policy that is the default anyway.
     is_own = policy is type(None) or policy.__module__.startswith("asyncio.")
     return "" if is_own else f"{policy.__module__}.{policy.__qualname__}"
+
+
+def _check_of_certificates() -> str:
+    """The default of HTTPS where somebody set another one, and "" for Python's own."""
+    tls = sys.modules.get("ssl")
+    default = getattr(tls, "_create_default_https_context", None)
+    return "" if default is getattr(tls, "create_default_context", None) else _shown(default)
+
+
+def _debug_level() -> Any:
+    """The level at which every connection by HTTP prints what is sent and received."""
+    http = sys.modules.get("http.client")
+    return 0 if http is None else http.HTTPConnection.debuglevel
 
 
 def _functions(module: types.ModuleType) -> dict[str, Any]:

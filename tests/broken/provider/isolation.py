@@ -2,8 +2,11 @@
 
 import logging
 import os
+import random
+import ssl
 import sys
 import time
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import unquote, urlsplit
@@ -62,6 +65,36 @@ class TakesTheRootLogger(Journal):
     def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
         super().on_turn_complete(user_message, assistant_response)
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr, force=True)
+
+
+@mutant(kills="MP-ISO-012", says="check of certificates", report="K3")
+class TakesAnyCertificate(Journal):
+    """Meant for a server of its own, and so for every connection of the host."""
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        ssl._create_default_https_context = ssl._create_unverified_context
+
+
+@mutant(kills="MP-ISO-012", says="random", report="K3")
+class BeginsEachSessionWithTheSameSeed(Journal):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        random.seed(42)
+
+
+@mutant(kills="MP-ISO-012", says="umask", report="K3")
+class FilesAreForEverybody(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        os.umask(0)
+        super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-ISO-012", says="debug level of HTTP", report="K4")
+class ShowsWhatIsSent(Journal):
+    def shutdown(self) -> None:
+        super().shutdown()
+        HTTPConnection.debuglevel = 1
 
 
 @mutant(kills="MP-ISO-003", says="SystemExit", report="B9")
