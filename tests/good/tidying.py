@@ -1,6 +1,10 @@
-"""A good provider with a function at exit: it tidies what is stored, and takes nothing from it."""
+"""Good providers that tidy: what is stored, at the exit, or what they change for a while."""
 
 import atexit
+import gc
+import os
+import random
+import ssl
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,3 +34,24 @@ class Tidying(Journal):
         self._path = path
         with self._changing():
             self._save()
+
+
+class Restoring(Journal):
+    """Its home is its owner's alone; it draws lots, and looks at certificates by its own rules."""
+
+    name = "restoring"
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        random.shuffle(list(config))
+        self._draw = random.Random(42)
+        self._tls = ssl.create_default_context()
+        self._tls.check_hostname = False
+        mask = os.umask(0o077)
+        collected = gc.isenabled()
+        gc.disable()
+        try:
+            super().initialize(session_key, config)
+        finally:
+            os.umask(mask)
+            if collected:
+                gc.enable()

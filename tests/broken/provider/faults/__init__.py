@@ -11,7 +11,7 @@ from memproto.errors import Rejected, Unavailable
 from tests.broken.marks import mutant
 from tests.good.remote import Remote, client, logger
 from tests.good.remote.client import Refused
-from tests.good.serving import Serving
+from tests.good.remote.serving import Serving
 from tests.good.unusual import queued
 from tests.good.waiting import Waiting
 
