@@ -404,7 +404,11 @@ def has_timer() -> bool:
 
 
 def _umask() -> int:
-    mask = os.umask(0)
+    """The umask, read where the kernel tells it: to ask for it is to set it, for all threads."""
+    with contextlib.suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/self/status").read_text("ascii", "replace").splitlines()
+        return int(next(line for line in lines if line.startswith("Umask:")).split()[1], 8)
+    mask = os.umask(0o077)
     os.umask(mask)
     return mask
 
