@@ -12,7 +12,7 @@ from tests import places
 from tests.bindings import langgraph_stores as stores
 from tests.bindings.strands_stores import Ledger
 from tests.good.journal import Journal
-from tests.kit_runs import outcomes, reported
+from tests.kit_runs import ROOT, outcomes, reported
 
 TARGET = "--memproto=tests.bindings.langgraph_stores:{}"
 
@@ -47,8 +47,9 @@ def test_a_good_store_conforms_without_a_setting(tmp_path):
     found = outcomes(report)
     assert set(found.values()) == {"pass", "not_applicable"}
     assert found["MP-RECALL-004"] == "not_applicable"
-    # As many as docs/langgraph.md says.
-    assert sum(outcome == "pass" for outcome in found.values()) == 63
+    passed = list(found.values()).count("pass")
+    said = f"`{passed} passed, {len(found) - passed} not applicable`"
+    assert said in (ROOT / "docs" / "langgraph.md").read_text("utf-8")
 
 
 @pytest.mark.once

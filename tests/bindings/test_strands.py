@@ -14,7 +14,7 @@ from memproto.errors import Misconfigured, Rejected
 from tests import places
 from tests.bindings import strands_stores as stores
 from tests.good.journal import Journal
-from tests.kit_runs import outcomes, reported, write
+from tests.kit_runs import ROOT, outcomes, reported, write
 
 TARGET = "--memproto=tests.bindings.strands_stores:{}"
 
@@ -47,8 +47,9 @@ def test_a_good_store_conforms_without_a_setting(tmp_path):
     assert report["operations"]["recall"]["hook"] == "search"
     found = outcomes(report)
     assert set(found.values()) == {"pass", "not_applicable"}
-    # As many as docs/strands.md says.
-    assert sum(outcome == "pass" for outcome in found.values()) == 66
+    passed = list(found.values()).count("pass")
+    said = f"`{passed} passed, {len(found) - passed} not applicable`"
+    assert said in (ROOT / "docs" / "strands.md").read_text("utf-8")
 
 
 @pytest.mark.long
