@@ -51,6 +51,8 @@ class Score:
         return 100 * self.killed / counted if counted else 100.0
 
     def __str__(self) -> str:
+        if not self.judged:
+            return f"{self.subject}: no score, since none of {self.made} changes was judged"
         kinds = [f"{self.classes[kind]} {kind}" for kind in CLASSES if self.classes.get(kind)]
         if self.classes.get(""):
             kinds.append(f"{self.classes['']} not read")

@@ -149,6 +149,11 @@ def test_what_the_machine_could_not_decide_is_judged_by_the_next_run(lane, tmp_p
     assert len(run(tmp_path, SIX[:2])) == 2
 
 
+def test_without_a_judged_change_there_is_no_score():
+    counted = score("complete", 365, [], [])
+    assert str(counted) == "complete: no score, since none of 365 changes was judged"
+
+
 def test_the_score_counts_killed_of_those_that_are_not_equivalent():
     found = SIX[:5]
     late = Verdict(is_late=True)
