@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from time import monotonic
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 from memproto.testing.clauses import Lost, Untestable, check
 from memproto.testing.evidence import (
@@ -55,15 +55,6 @@ _NAMED = (
     "threading.excepthook",
     "event-loop policy",
     "standard streams",
-)
-
-#: Those of the interpreter, of which no code but the host's should decide.
-_SETTINGS = (
-    "umask",
-    "switch interval",
-    "garbage collection",
-    "check of certificates",
-    "debug level of HTTP",
 )
 
 #: Characters of the printed text that are shown.
@@ -133,21 +124,25 @@ def _knows_nothing(run: Run, other: Subject, fact: Fact, when: str) -> None:
 
 @check("MP-ISO-002")
 def a_session_leaves_the_process_as_it_was(run: Run) -> None:
-    before = _state()
+    _leaves(run, _state, "the process as it was before the session")
+
+
+def _leaves(run: Run, state: Callable[[], dict[str, Any]], wanted: str) -> None:
+    """Judge the state behind a session; a value that its end puts back is not left changed."""
+    before = state()
     changed: dict[str, str] = {}
     for operation in _session(run):
-        for line in watchers.differences(before, _state()):
+        for line in watchers.differences(before, state()):
             changed.setdefault(line, operation)
-    left = [line for line in watchers.differences(before, _state()) if line in changed]
+    left = [line for line in watchers.differences(before, state()) if line in changed]
     if left:
-        run.violated(
-            Changed(
-                wanted="the process as it was before the session",
-                subject="process",
-                difference=left[0],
-            ),
-            operation=changed[left[0]],
-        )
+        _changes(run, wanted, left[0], changed[left[0]])
+
+
+def _changes(run: Run, wanted: str, difference: str, operation: str) -> NoReturn:
+    run.violated(
+        Changed(wanted=wanted, subject="process", difference=difference), operation=operation
+    )
 
 
 def _state() -> dict[str, Any]:
@@ -164,36 +159,22 @@ def _state() -> dict[str, Any]:
 
 @check("MP-ISO-012")
 def a_session_leaves_the_interpreter_as_it_was(run: Run) -> None:
-    before, drawn = _settings(), []
+    assert run.load_step is not None
+    wanted, step = "the settings of the interpreter as they were", run.load_step
+    # A factory of the settings is the user's own, and may do so; the package that it imports not.
+    for line in step.imported.settings if step.by_factory else step.settings:
+        _changes(run, wanted, line, "load")
+    drawn = []
     for _ in range(2):
         random.seed()
         begun = random.getstate()
-        for operation in _session(run):
-            for line in watchers.differences(before, _settings()):
-                run.violated(
-                    Changed(
-                        wanted="the settings of the interpreter as they were before the session",
-                        subject="process",
-                        difference=line,
-                    ),
-                    operation=operation,
-                )
+        _leaves(run, watchers.interpreter_settings, wanted)
         if random.getstate() == begun:
             return
         drawn.append(random.getstate())
     if drawn[0] == drawn[1]:
-        run.violated(
-            Changed(
-                wanted="the draws of `random` left to chance by a session",
-                subject="process",
-                difference="two sessions that began with other seeds left `random` in one state",
-            ),
-            operation="open",
-        )
-
-
-def _settings() -> dict[str, Any]:
-    return {name: value for name, value in watchers.process_globals().items() if name in _SETTINGS}
+        left = "two sessions that began with other seeds left `random` in one state"
+        _changes(run, "the draws of `random` left to chance by a session", left, "open")
 
 
 def _session(run: Run) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """Files outside of its home that count against a provider, and those that do not."""
 
+import contextlib
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ from memproto.bindings import NATIVE
 from memproto.conformance.provider import isolation, tenancy
 from memproto.testing.clauses import Violation
 from memproto.testing.context import Context
+from memproto.testing.instruments.load_step import LoadStep
 from memproto.testing.processes import sandbox
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Watch
@@ -141,3 +144,56 @@ def test_a_place_for_each_id_is_no_stray_wherever_all_of_them_are(run_of):
     tenancy.no_id_leads_out_of_the_home(run_of(APlaceForEachUser))
     with pytest.raises(Violation, match=r"with the user_id '\.\./stray' it is in"):
         tenancy.no_id_leads_out_of_the_home(run_of(APlaceNamedByTheUser))
+
+
+# -- the settings of the interpreter ---------------------------------------------------------------
+
+
+class Slow(Journal):
+    """Lets a thread run for longer while its session is open; `puts_back` says whether it ends."""
+
+    puts_back = True
+
+    def initialize(self, session_key, config):
+        super().initialize(session_key, config)
+        self._before = sys.getswitchinterval()
+        sys.setswitchinterval(0.25)
+
+    def shutdown(self):
+        super().shutdown()
+        if self.puts_back:
+            sys.setswitchinterval(self._before)
+
+
+class SlowForEver(Slow):
+    puts_back = False
+
+
+@pytest.fixture
+def interval():
+    before = sys.getswitchinterval()
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_a_setting_that_the_end_of_a_session_puts_back_is_not_left_changed(run_of, interval):
+    run = run_of(Slow)
+    run.load_step = LoadStep()
+    isolation.a_session_leaves_the_interpreter_as_it_was(run)
+
+
+def test_a_setting_that_a_session_leaves_is_named_with_its_hook(run_of, interval):
+    run = run_of(SlowForEver)
+    run.load_step = LoadStep()
+    with pytest.raises(Violation, match="switch interval") as caught:
+        isolation.a_session_leaves_the_interpreter_as_it_was(run)
+    assert caught.value.operation == "open"
+
+
+@pytest.mark.parametrize(("factory", "is_red"), [("", True), ("mine:make", False)])
+def test_a_factory_may_change_a_setting_and_an_import_not(run_of, factory, is_red):
+    run = run_of(Journal)
+    run.load_step = LoadStep(settings=["umask: 18 became 0"], factory=factory)
+    raised = pytest.raises(Violation, match="umask") if is_red else contextlib.nullcontext()
+    with raised:
+        isolation.a_session_leaves_the_interpreter_as_it_was(run)

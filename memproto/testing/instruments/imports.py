@@ -24,6 +24,7 @@ class Traces:
         files: Files and folders that were created, changed or removed, as a reader knows them.
         printed: Text that went to the standard output.
         changed: Parts of the host that are no more as they were, a line for each.
+        settings: Settings of the interpreter that are no more as they were, a line for each.
         threads: The ids of the threads that were started.
 
     """
@@ -31,6 +32,7 @@ class Traces:
     files: list[str] = dataclasses.field(default_factory=list)
     printed: str = ""
     changed: list[str] = dataclasses.field(default_factory=list)
+    settings: list[str] = dataclasses.field(default_factory=list)
     threads: frozenset[int] = frozenset()
 
     def add(self, other: "Traces") -> None:
@@ -38,6 +40,7 @@ class Traces:
         self.files += other.files
         self.printed = "\n".join(filter(None, (self.printed, other.printed)))
         self.changed += other.changed
+        self.settings += other.settings
         self.threads |= other.threads
 
 

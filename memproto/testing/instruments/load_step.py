@@ -66,6 +66,7 @@ class LoadStep:
         files: Files and folders that were created, changed or removed, as a reader knows them.
         printed: Text that went to the standard output.
         changed: Parts of the host that are no more as they were, a line for each.
+        settings: Settings of the interpreter that are no more as they were, a line for each.
         threads: The ids of the threads that were started and still ran.
         home: The directory that HERMES_HOME named meanwhile.
         loaded: The target, once it is loaded.
@@ -82,6 +83,7 @@ class LoadStep:
     files: list[str] = dataclasses.field(default_factory=list)
     printed: str = ""
     changed: list[str] = dataclasses.field(default_factory=list)
+    settings: list[str] = dataclasses.field(default_factory=list)
     threads: frozenset[int] = frozenset()
     home: Path | None = None
     loaded: Any = None
@@ -101,6 +103,7 @@ class LoadStep:
         """Load the target once, and note what that does; whatever it raises comes through."""
         self.home = root / "memory"
         before, globals_before = _tree(root), _globals()
+        settings_before = watchers.interpreter_settings()
         threads, records = watchers.thread_ids(), Records(self.warned)
         imports: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
         if self.factory:
@@ -114,6 +117,7 @@ class LoadStep:
             finally:
                 self.threads = frozenset(watchers.thread_ids() - threads)
                 self.changed = _changes(globals_before, _globals())
+                self.settings = _changed_settings(settings_before)
                 self.files = _differing(before, _tree(root), root)
 
     @contextlib.contextmanager
@@ -125,6 +129,7 @@ class LoadStep:
             yield
             return
         before, globals_before = _tree(root), _globals()
+        settings_before = watchers.interpreter_settings()
         _flush()
         position = os.fstat(1).st_size
         try:
@@ -136,6 +141,7 @@ class LoadStep:
                     files=_differing(before, _tree(root), root),
                     printed=printed_since(position),
                     changed=_changes(globals_before, _globals()),
+                    settings=_changed_settings(settings_before),
                     threads=frozenset(watchers.thread_ids() - here),
                 )
             )
@@ -291,6 +297,10 @@ def _changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
         if key in before or not key.startswith("environment variable")
     }
     return watchers.differences(before, kept)
+
+
+def _changed_settings(before: dict[str, Any]) -> list[str]:
+    return watchers.differences(before, watchers.interpreter_settings())
 
 
 def _tree(root: Path) -> dict[str, tuple[int, int]]:

@@ -279,13 +279,20 @@ def process_globals() -> dict[str, Any]:
         "sys.excepthook": _shown(sys.excepthook),
         "threading.excepthook": _shown(threading.excepthook),
         "recursion limit": sys.getrecursionlimit(),
+        "event-loop policy": _loop_policy(),
+        "standard streams": tuple(map(_file, range(3))),
+        **interpreter_settings(),
+    }
+
+
+def interpreter_settings() -> dict[str, Any]:
+    """The settings of the interpreter that are the host's to make, in comparable form."""
+    return {
         "switch interval": sys.getswitchinterval(),
         "umask": _umask(),
         "garbage collection": gc.isenabled(),
         "check of certificates": _check_of_certificates(),
         "debug level of HTTP": _debug_level(),
-        "event-loop policy": _loop_policy(),
-        "standard streams": tuple(map(_file, range(3))),
     }
 
 

@@ -1,5 +1,6 @@
 """Providers that touch their neighbours, or the process."""
 
+import gc
 import logging
 import os
 import random
@@ -95,6 +96,26 @@ class ShowsWhatIsSent(Journal):
     def shutdown(self) -> None:
         super().shutdown()
         HTTPConnection.debuglevel = 1
+
+
+@mutant(kills="MP-ISO-012", says="garbage collection", report="K3")
+class ItsFirstInstanceStopsTheCollector(Journal):
+    """As an import does, which happens once in a process."""
+
+    _is_first = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        if self._is_first:
+            gc.disable()
+            type(self)._is_first = False
+
+
+@mutant(kills="MP-ISO-012", says="switch interval", report="K3")
+class HoldsTheInterpreterForLonger(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        sys.setswitchinterval(0.05)
+        return super().enrich_turn(user_message, messages)
 
 
 @mutant(kills="MP-ISO-003", says="SystemExit", report="B9")
