@@ -621,16 +621,22 @@ def _stays_with_its_user(bench: Bench, route: str) -> None:
         is_crossed = run.wait_until(is_shown, _BEHIND_S)
     with guest.opened(run) as other:
         if is_crossed or is_shown():
+            crossed = _crossed(owner, guest, fact, seen[-1], ", which was accepted")
             run.violated(
-                Recalled(
-                    wanted=f"nothing of {owner.called} recalled for {guest.called}",
-                    texts=(fact.text,),
-                    answer=show(seen[-1]),
-                    tail=", which was accepted while the backend answered 503",
-                ),
-                operation=routes.OPERATIONS[route],
-                requirement="MP-TENANT-001",
+                crossed, operation=routes.OPERATIONS[route], requirement=tenants.RULES["user"]
             )
+
+
+def _crossed(
+    owner: tenants.Tenant, guest: tenants.Tenant, fact: Fact, answer: Any, how: str
+) -> Recalled:
+    """A text of one that another is shown; `how` comes before the failure of the backend."""
+    return Recalled(
+        wanted=f"nothing of {owner.called} recalled for {guest.called}",
+        texts=(fact.text,),
+        answer=show(answer),
+        tail=f"{how} while the backend answered 503",
+    )
 
 
 def _is_sent_again(run: Run, nothing_behind: NothingBehind) -> None:
@@ -831,16 +837,8 @@ def _serves_nobody_elses_answer(bench: Bench, route: str) -> None:
         with contextlib.suppress(HookRaised):
             answer = routes.recalled(other, fact.query)
             if fact.is_in(answer):
-                run.violated(
-                    Recalled(
-                        wanted=f"nothing of {owner.called} recalled for {guest.called}",
-                        texts=(fact.text,),
-                        answer=show(answer),
-                        tail=", while the backend answered 503",
-                    ),
-                    operation="recall",
-                    requirement=tenants.RULES[boundary],
-                )
+                crossed = _crossed(owner, guest, fact, answer, ",")
+                run.violated(crossed, operation="recall", requirement=tenants.RULES[boundary])
         bench.turn(modes.forward)
 
 

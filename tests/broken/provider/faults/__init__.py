@@ -194,7 +194,8 @@ class WhatWaitsIsTheNextUsers(Waiting):
 
     def shutdown(self) -> None:
         super().shutdown()
-        if self._sender is None:
+        # While the service takes what comes, what is left is on its way.
+        if self._sender is None or not self._trouble:
             return
         with contextlib.suppress(Unavailable), self._outbox(1) as base:
             for number, entry in base.execute("SELECT n, entry FROM outbox").fetchall():
