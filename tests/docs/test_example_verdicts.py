@@ -7,7 +7,6 @@ import shutil
 import pytest
 
 from memproto import spec
-from tests import kit_runs
 from tests.docs.test_examples import SMALLEST, judged
 from tests.kit_runs import ROOT, reported
 
@@ -23,8 +22,8 @@ def extensions_of_the_specification():
 
 
 @pytest.mark.long
-def test_the_complete_example_conforms_with_every_extension(tmp_path, monkeypatch):
-    report, printed = judged(tmp_path, monkeypatch)
+def test_the_complete_example_conforms_with_every_extension(tmp_path):
+    report, printed = judged(tmp_path)
     assert report["verdict"] == "CONFORMANT", printed
     verdicts = {name: row["verdict"] for name, row in report["extensions"].items()}
     assert verdicts == dict.fromkeys(extensions_of_the_specification(), "CONFORMANT")
@@ -38,8 +37,7 @@ def test_the_example_agent_is_a_conformant_host(tmp_path):
 
 
 @pytest.mark.long
-def test_the_provider_that_was_written_from_the_text_holds_every_class(tmp_path, monkeypatch):
-    monkeypatch.setattr(kit_runs, "TIMEOUT_S", 600)
+def test_the_provider_that_was_written_from_the_text_holds_every_class(tmp_path):
     shutil.copy(STRANGER / "lantern.py", tmp_path)
     run = reported(tmp_path, "--memproto=lantern:Lantern", "--memproto-profile=quick")
     (report,) = run["reports"]
@@ -48,8 +46,7 @@ def test_the_provider_that_was_written_from_the_text_holds_every_class(tmp_path,
 
 
 @pytest.mark.long
-def test_the_host_that_was_written_from_the_text_conforms(tmp_path, monkeypatch):
-    monkeypatch.setattr(kit_runs, "TIMEOUT_S", 600)
+def test_the_host_that_was_written_from_the_text_conforms(tmp_path):
     shutil.copy(STRANGER / "harborhost.py", tmp_path)
     run = reported(tmp_path, "--memproto-host=harborhost:Host", "--memproto-profile=quick")
     (report,) = run["reports"]

@@ -5,7 +5,6 @@ import sys
 import pytest
 
 from memproto.scaffold import new
-from tests import kit_runs
 from tests.kit_runs import kit, outcomes, reported
 from tests.scaffold import scaffolded
 
@@ -14,7 +13,6 @@ pytestmark = pytest.mark.once
 
 @pytest.fixture
 def work(tmp_path, monkeypatch):
-    monkeypatch.setattr(kit_runs, "TIMEOUT_S", 600)  # every check, on a machine that may be busy
     monkeypatch.setattr(sys, "path", sys.path.copy())
     return tmp_path
 

@@ -7,7 +7,6 @@ import pytest
 
 from memproto import cli, spec
 from memproto.scaffold import new
-from tests import kit_runs
 from tests.docs import documents
 from tests.kit_runs import ROOT, kit, read_report
 
@@ -39,7 +38,6 @@ NAME = '    name = "harbour"\n'
 @pytest.fixture
 def harbour(tmp_path, monkeypatch):
     """A new provider, in which the terminal is as wide as on the page."""
-    monkeypatch.setattr(kit_runs, "TIMEOUT_S", 600)  # every check, on a machine that may be busy
     monkeypatch.setenv("COLUMNS", "80")
     return new("harbour", tmp_path)
 

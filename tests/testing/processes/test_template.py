@@ -169,14 +169,19 @@ def test_a_copy_has_none_of_the_templates_descriptors_nor_the_template_those_of_
     first = said(one, tmp_path / "one", count)
     two = child("two")
     assert said(two, tmp_path / "two", count) == first
-    for ended in (None, two):
-        if ended is not None:
-            ended.kill()
-        # The pipe on which each end is told. The template closes what it was sent once it has
-        # started a copy, and the pipe once it has told the end: nothing waits for either.
-        assert patience.happens(
-            lambda: own.num_fds() == OF_THE_TEMPLATE + len(own.children()), patience.HAPPENS_S
-        )
+
+    def holds_a_pipe_for_each():
+        return own.num_fds() == OF_THE_TEMPLATE + len(own.children())
+
+    # The pipe on which each end is told. The template closes what it was sent once it has started
+    # a copy, and the pipe once it has told the end: nothing waits for either.
+    assert patience.happens(holds_a_pipe_for_each, patience.HAPPENS_S)
+    ended = two._process.pid
+    two.kill()
+    assert patience.happens(
+        lambda: ended not in {copy.pid for copy in own.children()} and holds_a_pipe_for_each(),
+        patience.HAPPENS_S,
+    )
 
 
 def test_a_zone_is_that_of_a_copy_alone(child, tmp_path):
