@@ -57,7 +57,9 @@ class Queued:
         try:
             with self._outbox(10) as base:
                 base.executescript(
-                    "CREATE TABLE IF NOT EXISTS outbox (n INTEGER PRIMARY KEY, entry TEXT);"
+                    # A number that is given again would be removed by the one who sent the first.
+                    "CREATE TABLE IF NOT EXISTS outbox"
+                    " (n INTEGER PRIMARY KEY AUTOINCREMENT, entry TEXT);"
                     "CREATE TABLE IF NOT EXISTS refused (n INTEGER PRIMARY KEY, entry TEXT);"
                 )
         except Unavailable as error:
