@@ -15,6 +15,7 @@ from memproto.testing.processes import sandbox
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import Watch
 from memproto.testing.wire import Wire
+from tests.audit import AUDIT
 from tests.good.journal import Journal
 
 
@@ -178,13 +179,13 @@ def interval():
 
 def test_a_setting_that_the_end_of_a_session_puts_back_is_not_left_changed(run_of, interval):
     run = run_of(Slow)
-    run.load_step = LoadStep()
+    run.load_step = LoadStep(audit=AUDIT)
     isolation.a_session_leaves_the_interpreter_as_it_was(run)
 
 
 def test_a_setting_that_a_session_leaves_is_named_with_its_hook(run_of, interval):
     run = run_of(SlowForEver)
-    run.load_step = LoadStep()
+    run.load_step = LoadStep(audit=AUDIT)
     with pytest.raises(Violation, match="switch interval") as caught:
         isolation.a_session_leaves_the_interpreter_as_it_was(run)
     assert caught.value.operation == "open"
@@ -193,7 +194,7 @@ def test_a_setting_that_a_session_leaves_is_named_with_its_hook(run_of, interval
 @pytest.mark.parametrize(("factory", "is_red"), [("", True), ("mine:make", False)])
 def test_a_factory_may_change_a_setting_and_an_import_not(run_of, factory, is_red):
     run = run_of(Journal)
-    run.load_step = LoadStep(settings=["umask: 18 became 0"], factory=factory)
+    run.load_step = LoadStep(settings=["umask: 18 became 0"], audit=AUDIT, factory=factory)
     raised = pytest.raises(Violation, match="umask") if is_red else contextlib.nullcontext()
     with raised:
         isolation.a_session_leaves_the_interpreter_as_it_was(run)
