@@ -62,6 +62,7 @@ GOOD = (
     "tests.good.served:InThread",
     "tests.good.ledger:Ledger",
     "tests.good.ledger:Listing",
+    "tests.good.ledger:Keeping",
     "tests.good.tidying:Tidying",
     "tests.good.tidying:Restoring",
     "tests.good.working:Working",

@@ -368,9 +368,6 @@ _REFUSING: dict[str, Mode] = {
 #: Seconds that a provider may take to see that its backend works again, by the specification.
 _AGAIN_S = 60.0
 
-#: Boundaries across which an answer is looked for while a backend fails; the finest that is kept.
-_KEPT_APART: tuple[tenants.Boundary, ...] = ("user", "profile")
-
 #: So far the wall clock is set back while a backend fails.
 _A_DAY = dt.timedelta(days=1)
 
@@ -823,7 +820,7 @@ def _serves_nobody_elses_answer(bench: Bench, route: str) -> None:
     """An answer that is kept for the time without a backend is that of the one who was given it."""
     run, fact = bench.run, bench.run.facts.new()
     kept_apart = tenants.boundaries(run)
-    boundary = next((name for name in _KEPT_APART if name in kept_apart), None)
+    boundary = next((name for name in tenants.KEPT_APART if name in kept_apart), None)
     if boundary is None:
         return
     owner, guest = tenants.pair(run, boundary, "-served")

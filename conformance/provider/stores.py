@@ -20,7 +20,8 @@ from memproto.testing.lifetimes.ends import not_lived
 from memproto.testing.lifetimes.store_faults import Seen
 from memproto.testing.provider import losses, routes
 from memproto.testing.provider.run import Run
-from memproto.testing.scenarios import credentials
+from memproto.testing.scenarios import credentials, tenants
+from memproto.testing.wire import show
 
 #: Hosts in processes of their own: each loads, opens and stores.
 _BUDGET_S = 300.0
@@ -62,6 +63,24 @@ def recall_does_not_wait_for_a_lock(run: Run) -> None:
             ),
             operation="recall",
         )
+    _shows_no_other(run, seen)
+
+
+def _shows_no_other(run: Run, seen: Seen) -> None:
+    """An answer that is kept for the time of a lock is that of the one who was given it."""
+    if seen.guest is None or not (answer := seen.crossed()):
+        return
+    boundary: tenants.Boundary = "profile" if seen.guest.home else "user"
+    run.violated(
+        Recalled(
+            wanted=f"nothing of another recalled for {seen.guest.called}",
+            texts=(seen.facts[0].text,),
+            answer=show(answer),
+            tail=f", {_HELD}; it was recalled for its owner before",
+        ),
+        operation="recall",
+        requirement=tenants.RULES[boundary],
+    )
 
 
 @check("MP-STORE-002", calls_alone=False, budget_s=_BUDGET_S, observation="locked")

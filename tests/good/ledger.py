@@ -5,11 +5,12 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from memproto import fence
 from memproto.errors import Misconfigured, Unavailable, WriteRefused
 from tests.good.journal import within, words
+from tests.good.tenants import digest
 
 
 class Ledger:
@@ -17,6 +18,7 @@ class Ledger:
 
     name = "ledger"
     reading_s, writing_s = 1.0, 10.0
+    reads_beside_a_lock = True
     table = "CREATE TABLE IF NOT EXISTS entries (number INTEGER PRIMARY KEY, kind TEXT, text TEXT)"
 
     def __init__(self) -> None:
@@ -43,9 +45,10 @@ class Ledger:
 
     def _create(self) -> None:
         with self._opened(self.writing_s) as database:
-            with contextlib.suppress(sqlite3.OperationalError):
-                # For this SQLite waits for nobody: the process beside it is changing it just now.
-                database.execute("PRAGMA journal_mode = WAL")
+            if self.reads_beside_a_lock:
+                with contextlib.suppress(sqlite3.OperationalError):
+                    # For this SQLite waits for nobody: the process beside it changes it just now.
+                    database.execute("PRAGMA journal_mode = WAL")
             database.execute(self.table)
 
     def capabilities(self) -> dict[str, Any]:
@@ -130,14 +133,11 @@ class Listing(Ledger):
     """A ledger with items and status, which say so if it could not look."""
 
     name = "listing"
+    reads_beside_a_lock = False
 
     def __init__(self) -> None:
         super().__init__()
         self._fault = ""
-
-    def _create(self) -> None:
-        with self._opened(self.writing_s) as database:
-            database.execute(self.table)
 
     def capabilities(self) -> dict[str, Any]:
         return {**super().capabilities(), "extensions": ["items", "status"]}
@@ -169,3 +169,44 @@ class Listing(Ledger):
 
     def unavailable_reason(self) -> str:
         return self._fault
+
+
+class Keeping(Ledger):
+    """
+    A ledger of each user, in `USER/ledger.db`.
+
+    It shows what it read before while it cannot read, from the memory of the process.
+    """
+
+    name = "keeping"
+    reads_beside_a_lock = False
+
+    _latest: ClassVar[dict[Path, list[str]]] = {}
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        self._home = Path(config["home"])
+        super().initialize(
+            session_key, {**config, "home": str(self._home / digest(config.get("user_id")))}
+        )
+
+    def capabilities(self) -> dict[str, Any]:
+        return {**super().capabilities(), "isolates": ["profile", "user"]}
+
+    def _texts(self) -> list[str]:
+        try:
+            with self._opened(self.reading_s) as database:
+                rows = database.execute("SELECT text FROM entries ORDER BY number").fetchall()
+        except sqlite3.Error:
+            return self._latest.get(self._owner(), [])
+        self._latest[self._owner()] = texts = [json.loads(text) for (text,) in rows]
+        return texts
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[sqlite3.Connection]:
+        with super()._changing() as database:
+            yield database
+        self._latest.pop(self._owner(), None)
+
+    def _owner(self) -> Path:
+        assert self._path is not None
+        return self._path

@@ -68,6 +68,10 @@ ANSWER = "Noted."
 BEGINS = "begins"
 
 
+def _unloaded() -> Any:
+    raise RuntimeError("the target is not loaded yet")
+
+
 class _HostFailed(Exception):
     """An exception that a host has not caught."""
 
@@ -87,6 +91,7 @@ class HostSession:
         self.told = told
         self.key = ""
         self.provider: Any = None
+        self._build: Callable[[], Any] = _unloaded
         self.said: list[dict[str, Any]] = []
         self._keys = iter(told["session_keys"])
         # The number of the latest turn, of one id; None where the provider is told of none.
@@ -119,8 +124,17 @@ class HostSession:
         with sandbox.entered(Path(self.told["root"]), self.told["env"]):
             loading.import_ahead(self.told["target"])
             loaded = loading.load(self.told["target"], self.told["factory"])
+        self._build = loaded.build
         self.provider = loaded.build()
         self.provider.is_available()
+
+    def beside(self, key: str, config: dict[str, Any]) -> Any:
+        """Another instance in the same process, opened for somebody else."""
+        other = self._build()
+        other.is_available()
+        other.initialize(key, config)
+        other.capabilities()
+        return other
 
     def start(self) -> None:
         """Open the session."""

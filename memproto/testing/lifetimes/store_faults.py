@@ -35,7 +35,7 @@ from memproto.testing.needs import Machine
 from memproto.testing.processes import sandbox
 from memproto.testing.provider import losses
 from memproto.testing.provider.run import Run
-from memproto.testing.scenarios import credentials
+from memproto.testing.scenarios import credentials, tenants
 from memproto.testing.wire import hidden
 
 T = TypeVar("T")
@@ -112,6 +112,7 @@ class Seen:
         ready: The other calls that it was to make, and what they left alone.
         others: Observations of hosts that made one of these calls each, at the same time.
         waits: The lock that it still waited for when its time was over, in words; or "".
+        guest: The other one, for whom a session was open beside it; None if there was none.
 
     """
 
@@ -120,6 +121,7 @@ class Seen:
     ready: Prepared = dataclasses.field(default_factory=lambda: Prepared([], [], []))
     others: list["Seen"] = dataclasses.field(default_factory=list)
     waits: str = ""
+    guest: tenants.Tenant | None = None
 
     def took_s(self, what: str) -> float | None:
         """Seconds that the first call of that kind took; None where none came back."""
@@ -158,6 +160,12 @@ class Seen:
     def is_done(self, name: str) -> bool:
         """True if a call returned, and a tool did not answer that it refused."""
         return self.said(name) == "done"
+
+    def crossed(self) -> str:
+        """The answer to the guest that shows the first fact, if none did before; else ""."""
+        fact = self.facts[0]
+        found = self._answer("guest")
+        return found if fact.is_in(found) and not fact.is_in(self._answer("guest before")) else ""
 
     def _answer(self, name: str) -> str:
         sign = f"{name} answered "
@@ -235,15 +243,15 @@ def _locked(run: Run) -> Seen:
 
     """
     before = stored(run)
-    facts, ready = run.facts.several(3), _one_call_each(run)
+    facts, ready, guest = run.facts.several(3), _one_call_each(run), _guest(run)
     with contextlib.ExitStack() as all_hosts:
-        host = all_hosts.enter_context(host_of(run, "locked", facts))
+        host = all_hosts.enter_context(host_of(run, "locked", facts, guest=_told_of(run, guest)))
         lived(host, "ready")
         others = [all_hosts.enter_context(_changing(run, call)) for call in ready]
         # A store that one process holds as long as it is open lets no other one in.
         if not all(one.comes("ready", _OPENING_S) for one in others):
             others = []
-        with held(run, before):
+        with held(run, before, *_homes(guest)):
             for one in (host, *others):
                 one.go()
             _recalled_and_stored(host, _WRITING_S[run.context.profile])
@@ -252,12 +260,32 @@ def _locked(run: Run) -> Seen:
         for one in (host, *others):
             one.go()
         beside = [Seen(one.end(), [], call) for one, call in zip(others, ready, strict=False)]
-        return Seen(host.end(), facts, others=beside)
+        return Seen(host.end(), facts, others=beside, guest=guest)
+
+
+def _guest(run: Run) -> tenants.Tenant | None:
+    """Another one who is kept apart, and may have a session beside this one; None for nobody."""
+    kept_apart = tenants.boundaries(run)
+    boundary = next((name for name in tenants.KEPT_APART if name in kept_apart), None)
+    if boundary is None or run.declared("single_writer", default=False):
+        return None
+    return tenants.pair(run, boundary, "-locked")[1]
+
+
+def _told_of(run: Run, guest: tenants.Tenant | None) -> dict[str, Any] | None:
+    if guest is None:
+        return None
+    return {"session_key": guest.session, "config": run.config(guest.home, **guest.config)}
+
+
+def _homes(guest: tenants.Tenant | None) -> list[Path]:
+    return [guest.home] if guest and guest.home else []
 
 
 def _recalled_and_stored(host: StoreHost, writing_s: float) -> None:
     """Wait until the host of `locked` has tried both, as long as it may take."""
-    host.comes("recall ended", _HELD_S)
+    if host.comes("recall ended", _HELD_S):
+        host.comes("asked", _HELD_S)
     if host.comes("storing 1", MARGIN_S):
         host.comes("store 1 ended", writing_s)
 
@@ -324,15 +352,17 @@ def _opened_locked(run: Run) -> Seen:
 
 
 @contextlib.contextmanager
-def held(run: Run, facts: list[Fact]) -> Iterator[list[str]]:
+def held(run: Run, facts: list[Fact], *homes: Path) -> Iterator[list[str]]:
     """
     Every file where the facts are stored is locked by another process in the body, which gets them.
+
+    So is every file of further homes.
 
     Raises:
         NotApplicable: The provider holds them itself.
 
     """
-    found = files_below(*places(run, facts))
+    found = files_below(*places(run, facts), *homes)
     names = [str(path) for path in found if not path.name.endswith(BESIDE)]
     with subprocess.Popen(
         [sandbox.interpreter(), "-I", "-S", store_holder.__file__],

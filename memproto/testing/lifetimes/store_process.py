@@ -139,14 +139,19 @@ def _fills_a_batch(host: HostSession, numbers: range) -> None:
             break
 
 
-def _recalls(host: HostSession) -> bool:
+def _recalls(host: HostSession, answers: list[Any]) -> bool:
+    """True if recall returned; its answer is among those then."""
     host.say("recalling")
-    return _attempt(host, "recall", lambda: host.provider.enrich_turn(host.told["query"], []))
+    return _attempt(host, "recall", lambda: answers.append(_recalled(host, host.provider)))
+
+
+def _recalled(host: HostSession, provider: Any) -> Any:
+    return provider.enrich_turn(host.told["query"], [])
 
 
 def _works_again(host: HostSession, number: int) -> None:
     """Store and recall, more than once where a provider waits a while before it tries again."""
-    for act in (functools.partial(_stores, host, number), functools.partial(_recalls, host)):
+    for act in (lambda: _stores(host, number), lambda: _recalls(host, [])):
         if not patience.happens_by(functools.partial(_after_all, act), _again(host)):
             host.say("works not")
             return
@@ -173,13 +178,45 @@ def locked(host: HostSession) -> None:
     """Recall and store while another process holds the store, and again when it is free."""
     host.open()
     _stores(host, 0)
-    host.say("ready")
-    sys.stdin.readline()
-    _recalls(host)
-    _stores(host, 1)
-    sys.stdin.readline()
+    with _guest(host) as guest:
+        _shows(host, "guest before", guest)
+        # An answer that is kept for a time without a store is the latest one.
+        _shows(host, "owner", host.provider if guest is not None else None)
+        host.say("ready")
+        sys.stdin.readline()
+        answers: list[Any] = []
+        _recalls(host, answers)
+        # An answer that is kept for such a time, or one that is read beside the lock.
+        if any(answers):
+            _shows(host, "guest", guest)
+        host.say("asked")
+        _stores(host, 1)
+        sys.stdin.readline()
     _works_again(host, 2)
     host.close()
+
+
+@contextlib.contextmanager
+def _guest(host: HostSession) -> Iterator[Any]:
+    """A session beside it, of somebody else; None if there is none."""
+    told, guest = host.told.get("guest"), None
+    if told:
+        with contextlib.suppress(Exception):
+            guest = host.beside(told["session_key"], told["config"])
+    yield guest
+    if guest is not None:
+        with contextlib.suppress(Exception):
+            guest.shutdown()
+
+
+def _shows(host: HostSession, who: str, provider: Any) -> None:
+    """Tell what a recall brings; nothing if it raises, or there is no such provider."""
+    answer = None
+    if provider is not None:
+        with contextlib.suppress(Exception):
+            answer = _recalled(host, provider)
+    if isinstance(answer, str):
+        host.say(f"{who} answered {json.dumps(answer[:_ANSWER_CHARS])}")
 
 
 def opens(host: HostSession) -> None:
@@ -282,7 +319,7 @@ def read_only(host: HostSession) -> None:
     host.load()
     with _unwritable(host, [Path(name) for name in host.told["places"]]):
         if _attempt(host, "open", host.start):
-            _recalls(host)
+            _recalls(host, [])
             _fills_a_batch(host, range(len(host.told["texts"])))
             _changes(host, "change 0", host.told["rounds"][0])
             _changes(host, "last", host.told["last"])
@@ -379,7 +416,7 @@ def damaged(host: HostSession) -> None:
     except Exception as error:
         host.say(f"refused {type(error).__name__}")
     else:
-        _recalls(host)
+        _recalls(host, [])
         _stores(host, 0)
         _changes(host, "change 0", host.told["rounds"][0])
         _changes(host, "last", host.told["last"])

@@ -136,7 +136,9 @@ class ChildProcess:
         self._commands, self._results, self._output = ends
         self._listened = [self._results, self._output]
         # Before it is asked anything, and so before there is a target that could read it.
-        os.write(self._commands, b"%s\n" % b" ".join(key.hex().encode() for key in keys))
+        # The first `ask` tells of one that has ended already.
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._commands, b"%s\n" % b" ".join(key.hex().encode() for key in keys))
         self._seen = template.seen(self._process)
         self._attempts = Attempts(self.pid, is_confined=False)
         self._pulse = vitals.Pulse(self._seen, scale)
@@ -359,16 +361,12 @@ class ChildProcess:
         return Answer("overdue", took_s=now - began, stack=frames, excuse=excuse)
 
     def _ended(self, fate: Fate, hook: _OpenHook, now: float) -> Answer:
-        stack = self._frames(computing=fate == "froze")
-        if fate == "froze":
-            # It may have come back at this moment; an earlier look saw it compute.
-            stack = stack or self._still
         return Answer(
             fate,
             operation=hook.operation,
             budget_s=hook.budget_s,
             took_s=now - hook.since,
-            stack=stack,
+            stack=self._frames_that_compute() if fate == "froze" else self._frames(),
             given=hook.given,
             number=hook.number,
             chars=hook.chars,
@@ -407,19 +405,31 @@ class ChildProcess:
                 return done
         return None
 
-    def _frames(self, *, computing: bool = False) -> tuple[str, ...]:
-        """The author's frames; those of the thread that computes, where they are asked for."""
+    def _frames(self) -> tuple[str, ...]:
+        """The author's frames; those of the main thread, if the process lives."""
         if not (self.alive and self._has_started):
             return tuple(locate.frames(stacks.written(self._stacks)))
-        asked = vitals.busiest(self._seen) if computing else self._process.pid
-        return tuple(locate.frames(stacks.of(asked, self._stacks)))
+        return tuple(locate.frames(stacks.of(self._process.pid, self._stacks)))
+
+    def _frames_that_compute(self) -> tuple[str, ...]:
+        """
+        The author's frames of the thread that lets no other run.
+
+        It may have come back at this moment, or get no processor; then those of an earlier look.
+        """
+        if not (self.alive and self._has_started):
+            return self._frames()
+        asked = next(filter(None, (vitals.busiest(self._seen) for _ in range(_LOOKS))), None)
+        seen = stacks.of(asked, self._stacks) if asked else ""
+        return tuple(locate.frames(seen)) or self._still or self._frames()
 
     def _look_while_still(self, now: float) -> None:
         """
         See in each silence which thread computes, which lets no other run.
 
         A look that shows no frame of the author's is done again: on a busy machine the thread that
-        was asked gets no processor in time, or another one computed while they were compared.
+        was asked gets no processor in time, or another one computed while they were compared, or
+        none did.
         """
         if self._looked != self._pulse.last:
             self._looked, self._looks = self._pulse.last, 0
@@ -427,7 +437,8 @@ class ChildProcess:
             return
         if self._pulse.computes(now, _LOOK_S * self._scale):
             self._looks += 1
-            dump = stacks.of(vitals.busiest(self._seen), self._stacks, kind=stacks.OWN)
+            busiest = vitals.busiest(self._seen)
+            dump = stacks.of(busiest, self._stacks, kind=stacks.OWN) if busiest else ""
             frames = tuple(locate.frames(dump))
             if frames:
                 self._still, self._looks = frames, _LOOKS

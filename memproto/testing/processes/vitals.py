@@ -116,8 +116,13 @@ class Pulse:
         return 0.0
 
 
-def busiest(process: psutil.Process) -> int:
-    """The thread of a process that computes most, by the system's number; its own for none."""
+def busiest(process: psutil.Process) -> int | None:
+    """
+    The thread of a process that computes most, by the system's number.
+
+    Blocks for 0.1 s. None if no thread computed meanwhile, as on a machine whose processors are
+    all taken: then nothing tells a thread that waits from one that lets no other run.
+    """
     with contextlib.suppress(psutil.Error):
         before = _used(process)
         time.sleep(_COMPARED_S)
@@ -125,8 +130,8 @@ def busiest(process: psutil.Process) -> int:
             number: used_s - before.get(number, 0.0) for number, used_s in _used(process).items()
         }
         most = max(used, key=used.__getitem__, default=process.pid)
-        return most if used.get(most, 0.0) > 0 else process.pid
-    return process.pid
+        return most if used.get(most, 0.0) > 0 else None
+    return None
 
 
 def _used(process: psutil.Process) -> dict[int, float]:

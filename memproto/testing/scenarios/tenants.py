@@ -119,6 +119,10 @@ def boundaries(run: Run) -> list[Boundary]:
     return homes + [name for name in ID_OF if name != "profile" and name in declared]
 
 
+#: Boundaries across which an answer is looked for while a store fails, the finest first.
+KEPT_APART: tuple[Boundary, ...] = ("user", "profile")
+
+
 class Reader:
     """
     Asks whether a fact comes back, with the patience that it takes to see one come back.

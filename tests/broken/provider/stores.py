@@ -11,12 +11,13 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent import futures
+from pathlib import Path
 from typing import Any
 
 from memproto.errors import Unavailable
 from tests.broken.marks import mutant
 from tests.good.journal import Journal
-from tests.good.ledger import Ledger
+from tests.good.ledger import Keeping, Ledger
 from tests.good.private import Private
 from tests.good.tooled import Tooled
 
@@ -57,6 +58,33 @@ class TakesTheLockToRead(Journal):
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
         with self._changing():
             return super().enrich_turn(user_message, messages)
+
+
+@mutant(
+    kills="MP-TENANT-001",
+    says="while another process held a lock",
+    report="D1",
+    found_by="MP-STORE-001",
+    scale=0.2,
+)
+class ALockShowsTheLastTextsOfAnyUser(Keeping):
+    def _owner(self) -> Path:
+        return self._home
+
+
+@mutant(
+    kills="MP-ISO-001",
+    says="while another process held a lock",
+    report="D1",
+    found_by="MP-STORE-001",
+    scale=0.2,
+)
+class ALockShowsTheLastTextsOfAnyHome(Keeping):
+    def capabilities(self) -> dict[str, Any]:
+        return {**super().capabilities(), "isolates": ["profile"]}
+
+    def _owner(self) -> Path:
+        return Path("any")
 
 
 @mutant(kills="MP-STORE-002", says="did not come back", report="C1", scale=0.2)

@@ -135,9 +135,10 @@ def test_so_is_a_write(run_of):
 
 
 def test_so_is_the_end(run_of):
-    factory = type("Patient", (Distant,), {"close_s": 2.0})
+    factory = type("Patient", (Distant,), {"close_s": 8.0})
+    # Recall is to be in time on a busy machine.
     with pytest.raises(Violation, match="shutdown returns or raises within"):
-        TIMELY["shutdown"](run_of(factory))
+        TIMELY["shutdown"](run_of(factory, 4 * SCALE))
 
 
 def test_a_start_that_raises_is_seen_without_the_setting(run_of):

@@ -1,12 +1,16 @@
 """A kit child seen from the parent, whatever the target in it does to the process."""
 
+import functools
+import subprocess
+import sys
 import textwrap
+import time
 from pathlib import Path
 
 import psutil
 import pytest
 
-from memproto.testing.processes import process, sandbox, vitals
+from memproto.testing.processes import process, sandbox, stacks, template, vitals
 from memproto.testing.processes.answer import ChildDidNotStart
 from memproto.testing.processes.commands import Load, Nothing
 from memproto.testing.processes.process import ChildProcess
@@ -75,6 +79,17 @@ def test_an_interpreter_that_cannot_be_run_is_named(child, monkeypatch):
     monkeypatch.setattr(sandbox, "interpreter", lambda: "/nowhere/python")
     with pytest.raises(ChildDidNotStart, match="/nowhere/python cannot be run"):
         child()
+
+
+def test_a_child_that_ends_before_it_gets_its_keys_is_told_by_the_first_question(
+    child, monkeypatch, tmp_path
+):
+    # It has none of the descriptors, so that nobody reads them.
+    ended = functools.partial(subprocess.Popen, [sys.executable, "-c", ""])
+    monkeypatch.setattr(template, "start", lambda _: ended())
+    one = child()
+    with pytest.raises(ChildDidNotStart):
+        load(one, tmp_path, "")
 
 
 def test_a_child_that_ends_before_it_is_ready_shows_what_it_printed(child, monkeypatch, tmp_path):
@@ -217,3 +232,30 @@ def test_a_child_that_holds_more_memory_than_it_may_is_ended(child, tmp_path):
     assert (answer.fate, answer.operation) == ("grew", "load")
     assert answer.ending.endswith("MB of memory")
     assert not one.alive
+
+
+def test_a_process_of_which_no_thread_computes_has_no_busiest_one():
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as waits:
+        seen = psutil.Process(waits.pid)
+        while vitals.busiest(seen) is not None:
+            pass
+        waits.communicate(b"\n")
+
+
+def test_an_earlier_look_is_told_if_no_thread_can_be_seen_to_compute(child, tmp_path, monkeypatch):
+    one = child()
+    load(one, tmp_path, "")
+    one._still = ("mine.py:1 in matches",)
+    monkeypatch.setattr(vitals, "busiest", lambda _: None)
+    assert one._frames_that_compute() == ("mine.py:1 in matches",)
+
+
+def test_a_look_that_cannot_tell_who_computes_shows_nobody(child, tmp_path, monkeypatch):
+    one = child()
+    load(one, tmp_path, "")
+    one._hooks = {0: None}
+    monkeypatch.setattr(one._pulse, "computes", lambda *_: True)
+    monkeypatch.setattr(vitals, "busiest", lambda _: None)
+    monkeypatch.setattr(stacks, "of", lambda *_, **__: pytest.fail("a thread was asked"))
+    one._look_while_still(time.monotonic())
+    assert one._still == ()
