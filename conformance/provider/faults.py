@@ -819,8 +819,7 @@ def a_backend_that_works_again_is_used_again(run: Run) -> None:
 def _serves_nobody_elses_answer(bench: Bench, route: str) -> None:
     """An answer that is kept for the time without a backend is that of the one who was given it."""
     run, fact = bench.run, bench.run.facts.new()
-    kept_apart = tenants.boundaries(run)
-    boundary = next((name for name in tenants.KEPT_APART if name in kept_apart), None)
+    boundary = tenants.finest(run)
     if boundary is None:
         return
     owner, guest = tenants.pair(run, boundary, "-served")

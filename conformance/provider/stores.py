@@ -68,9 +68,9 @@ def recall_does_not_wait_for_a_lock(run: Run) -> None:
 
 def _shows_no_other(run: Run, seen: Seen) -> None:
     """An answer that is kept for the time of a lock is that of the one who was given it."""
-    if seen.guest is None or not (answer := seen.crossed()):
+    boundary = tenants.finest(run)
+    if seen.guest is None or boundary is None or not (answer := seen.crossed()):
         return
-    boundary: tenants.Boundary = "profile" if seen.guest.home else "user"
     run.violated(
         Recalled(
             wanted=f"nothing of another recalled for {seen.guest.called}",

@@ -265,8 +265,7 @@ def _locked(run: Run) -> Seen:
 
 def _guest(run: Run) -> tenants.Tenant | None:
     """Another one who is kept apart, and may have a session beside this one; None for nobody."""
-    kept_apart = tenants.boundaries(run)
-    boundary = next((name for name in tenants.KEPT_APART if name in kept_apart), None)
+    boundary = tenants.finest(run)
     if boundary is None or run.declared("single_writer", default=False):
         return None
     return tenants.pair(run, boundary, "-locked")[1]

@@ -179,15 +179,17 @@ def locked(host: HostSession) -> None:
     host.open()
     _stores(host, 0)
     with _guest(host) as guest:
-        _shows(host, "guest before", guest)
-        # An answer that is kept for a time without a store is the latest one.
-        _shows(host, "owner", host.provider if guest is not None else None)
+        if guest is not None:
+            _shows(host, "guest before", guest)
+            # An answer that is kept for a time without a store is the latest one: the owner's.
+            with contextlib.suppress(Exception):
+                _recalled(host, host.provider)
         host.say("ready")
         sys.stdin.readline()
         answers: list[Any] = []
         _recalls(host, answers)
         # An answer that is kept for such a time, or one that is read beside the lock.
-        if any(answers):
+        if guest is not None and any(answers):
             _shows(host, "guest", guest)
         host.say("asked")
         _stores(host, 1)
@@ -210,11 +212,10 @@ def _guest(host: HostSession) -> Iterator[Any]:
 
 
 def _shows(host: HostSession, who: str, provider: Any) -> None:
-    """Tell what a recall brings; nothing if it raises, or there is no such provider."""
+    """Tell what a recall brings; nothing if it raises."""
     answer = None
-    if provider is not None:
-        with contextlib.suppress(Exception):
-            answer = _recalled(host, provider)
+    with contextlib.suppress(Exception):
+        answer = _recalled(host, provider)
     if isinstance(answer, str):
         host.say(f"{who} answered {json.dumps(answer[:_ANSWER_CHARS])}")
 

@@ -119,8 +119,14 @@ def boundaries(run: Run) -> list[Boundary]:
     return homes + [name for name in ID_OF if name != "profile" and name in declared]
 
 
-#: Boundaries across which an answer is looked for while a store fails, the finest first.
-KEPT_APART: tuple[Boundary, ...] = ("user", "profile")
+def finest(run: Run) -> Boundary | None:
+    """
+    The boundary across which an answer is looked for while a store fails; None if none is kept.
+
+    That of the user if it is kept, else that of the home.
+    """
+    kept = boundaries(run)
+    return "user" if "user" in kept else "profile" if "profile" in kept else None
 
 
 class Reader:
