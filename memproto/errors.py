@@ -134,6 +134,10 @@ class InvalidSettings(KitUsageError):
     """A settings file cannot be read, or holds a key or value that the kit does not know."""
 
 
+class DriverFailed(KitUsageError):
+    """A method of a driver raised that serves the kit and is no step of its host."""
+
+
 class NoSuchRequirement(KitUsageError):
     """An id that the specification does not hold."""
 

@@ -279,9 +279,10 @@ def recall_stays_within_the_limit(run: Run) -> None:
         raise Lost("none of many stored texts came back for a question that all answer")
     if wide < _SHORT_CHARS:
         return
-    # One character less than the whole: a heading, or what joins entries, counts as well.
-    for limit in (wide // 2, wide - 1):
-        narrow = _length(run, query, limits={"recall_chars": limit})
+    # One character less than the whole: a heading, or what joins entries, counts as well. In the
+    # last one no text has room by itself, so that nothing may come back.
+    for limit, waits in ((wide // 2, True), (wide - 1, True), (_CHARS // 2, False)):
+        narrow = _length(run, query, waits=waits, limits={"recall_chars": limit})
         if narrow > limit:
             run.violated(
                 TooLong(
@@ -306,8 +307,12 @@ def _alike(run: Run, route: str) -> str:
     return first.query
 
 
-def _length(run: Run, query: str, **extra: Any) -> int:
-    """Number of characters that a new session recalls, with more keys in its configuration."""
+def _length(run: Run, query: str, *, waits: bool = True, **extra: Any) -> int:
+    """
+    Number of characters that a new session recalls, with more keys in its configuration.
+
+    It waits for some only if it is told to.
+    """
     lengths: list[int] = []
 
     def anything() -> bool:
@@ -317,8 +322,8 @@ def _length(run: Run, query: str, **extra: Any) -> int:
     with run.session(**extra) as again:
         run.turn_before(again, query)
         prepares = again.has("prewarm")
-        found = run.wait_until(anything, 0.0 if prepares else run.freshness_s)
-        if prepares and not found:
+        found = run.wait_until(anything, run.freshness_s if waits and not prepares else 0.0)
+        if waits and prepares and not found:
             attempts = Attempts(PREWARM_S, run.freshness_s)
             routes.comes_prepared(again, [query], anything, attempts)
     return lengths[-1]

@@ -10,15 +10,17 @@ from memproto.testing.evidence import (
     Exposed,
     Late,
     NotRecalled,
+    Raised,
     Recalled,
     Repeated,
+    Returned,
 )
 from memproto.testing.facts import Fact
 from memproto.testing.lifetimes import changes, store_faults, store_files
 from memproto.testing.lifetimes.changes import Change
 from memproto.testing.lifetimes.ends import not_lived
 from memproto.testing.lifetimes.store_faults import Seen
-from memproto.testing.provider import losses, routes
+from memproto.testing.provider import losses, routes, status_shape
 from memproto.testing.provider.run import Run
 from memproto.testing.scenarios import credentials, tenants
 from memproto.testing.wire import show
@@ -32,6 +34,9 @@ _READ_ONLY = "while nothing below its home could be written to"
 
 #: Characters of an exception that are shown before a credential.
 _SHOWN_CHARS = 60
+
+#: Report on itself to the rule on its shape.
+_SHAPES = {"status": "MP-STATUS-001", "unavailable_reason": "MP-STATUS-003"}
 
 #: Promise of a write hook that returned, for each of these times.
 _ACCEPTED = "text that is accepted {} is stored; a write that cannot be stored raises"
@@ -64,6 +69,7 @@ def recall_does_not_wait_for_a_lock(run: Run) -> None:
             operation="recall",
         )
     _shows_no_other(run, seen)
+    _reports_well(run, seen, _HELD)
 
 
 def _shows_no_other(run: Run, seen: Seen) -> None:
@@ -260,6 +266,43 @@ def what_a_full_disk_accepts_is_not_lost(run: Run) -> None:
             _is_kept(run, seen, seen.accepted(seen.last), _ACCEPTED.format(_NO_ROOM))
         _are_made(run, seen, seen.changes(), _ACCEPTED.format(_NO_ROOM))
     _tells_no_credential(run, seen)
+    _reports_well(run, seen, _NO_ROOM)
+
+
+def _reports_well(run: Run, seen: Seen, when: str) -> None:
+    """A report on itself is needed just then: it has its shape, and gives no credential away."""
+    for operation, fate, told in seen.reports():
+        hook = run.hook(operation)
+        if given := _given_away(run, seen, str(told)):
+            run.violated(
+                Exposed(
+                    wanted="numbers and states, no credential and no text that was stored",
+                    hook=hook,
+                    place=operation,
+                    excerpt=given,
+                    lead=f"{when}, {hook} gives ",
+                ),
+                operation=operation,
+                requirement="MP-STATUS-002",
+            )
+        requirement = _SHAPES[operation]
+        if fate == "raised":
+            name = told.partition(":")[0]
+            fault = Raised(wanted=f"{hook} returns, {when} too", hook=hook, error=name, shown=told)
+            run.violated(fault, operation=operation, requirement=requirement)
+        if operation == "status":
+            status_shape.fits(run, told, requirement, f", {when}")
+        elif not isinstance(told, str):
+            value = Returned(wanted="a str", hook=hook, value=show(told), tail=f", {when}")
+            run.violated(value, operation=operation, requirement=requirement)
+
+
+def _given_away(run: Run, seen: Seen, told: str) -> str:
+    """The credential or the text that a report holds, in words; "" for neither."""
+    for key in credentials.told_in(run, told):
+        return f"the value of config[{key!r}]"
+    stored = seen.accepted(*range(len(seen.facts)))
+    return next((f"{fact.name!r}, from {fact.text!r}" for fact in stored if fact.is_in(told)), "")
 
 
 def _tells_no_credential(run: Run, seen: Seen) -> None:
@@ -345,6 +388,7 @@ def what_a_read_only_store_accepts_is_not_lost(run: Run) -> None:
     with store_files.still_opens(run, f"after writes {_READ_ONLY}"):
         _is_kept(run, seen, seen.accepted(*range(len(seen.facts))), _ACCEPTED.format(_READ_ONLY))
         _are_made(run, seen, seen.changes(), _ACCEPTED.format(_READ_ONLY))
+    _reports_well(run, seen, _READ_ONLY)
 
 
 # -- damaged ---------------------------------------------------------------------------------------

@@ -130,10 +130,10 @@ class ClauseItem(pytest.Item):
         try:
             results = self.target.judge.run(self.requirement)
         except KitUsageError as error:
-            # The user's settings do not work: the run ends after this item.
+            # A function of the user's does not work: the run ends after this item.
             said = untrusted_text.told(error, self.target.judge.hide)
             self.user_properties.append((USAGE, said))
-            self.session.shouldstop = "the settings do not work"
+            self.session.shouldstop = "a setting or the driver does not work"
             pytest.skip(said)
         self.user_properties.append((PROPERTY, json.dumps(rows(self.target.order, results))))
         self.result = merge(results, [self.requirement.id])[self.requirement.id]

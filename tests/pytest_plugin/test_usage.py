@@ -166,6 +166,15 @@ CASES = {
         {},
         ["test_mine.py", "alone"],
     ),
+    "a driver whose own method raises": (
+        ["--memproto-host=mine:Driver", "--memproto-clause=MP-HOST-TURN-001"],
+        {
+            "mine__py": "from memproto.testing.agent import Agent\n"
+            "class Driver(Agent):\n"
+            "    def dismiss(self): raise OSError('no loop')\n"
+        },
+        ["Driver.dismiss: raised OSError: no loop at mine.py:3", "make it return"],
+    ),
     "a host that is none": (
         ["--memproto-host=mine:Host"],
         {"mine__py": "x = 1"},

@@ -4,22 +4,18 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from memproto import spec
 from memproto.setup.hooks import is_own
 from memproto.testing.clauses import NotApplicable, check
-from memproto.testing.evidence import Exposed, Returned, Surplus, Unfit
+from memproto.testing.evidence import Exposed, Returned
 from memproto.testing.facts import Fact
 from memproto.testing.faults import unanswered
 from memproto.testing.faults.bench import told_of
 from memproto.testing.lifetimes import store_faults, unreadable
-from memproto.testing.provider import routes
+from memproto.testing.provider import routes, status_shape
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.scenarios import credentials
-from memproto.testing.wire import plain, show
-
-#: The keys of recall-status.schema.json.
-_KNOWN = ("state", "recalled", "pending_writes", "lost_writes", "since", "message")
+from memproto.testing.wire import show
 
 
 @check("MP-STATUS-001", extension="status")
@@ -28,7 +24,7 @@ def the_status_has_its_shape(run: Run) -> None:
         for _ in _moments(subject, run.facts.new()):
             status = subject.status()
             if not run.binding.free_status:
-                _fits(run, status)
+                status_shape.fits(run, status)
 
 
 def _moments(subject: Subject, fact: Fact) -> Iterator[str]:
@@ -39,49 +35,6 @@ def _moments(subject: Subject, fact: Fact) -> Iterator[str]:
         yield operation
     routes.in_passing(lambda: subject.recall(fact.query))
     yield "recall"
-
-
-def _fits(run: Run, status: Any, requirement: str = "") -> None:
-    from jsonschema import Draft202012Validator
-
-    if not isinstance(status, dict):
-        run.violated(
-            Returned(
-                wanted="a dict as in recall-status.schema.json",
-                hook=run.hook("status"),
-                value=show(status),
-            ),
-            requirement=requirement,
-        )
-    validator = Draft202012Validator(spec.schema("recall-status"))
-    faults = sorted(validator.iter_errors(plain(status)), key=lambda fault: fault.json_path)
-    if not faults:
-        return
-    if faults[0].validator == "additionalProperties":
-        unknown = sorted(key for key in status if not _is_known(key))
-        run.violated(
-            Surplus(
-                wanted=f"the keys {', '.join(_KNOWN)}, and further ones that begin with x_",
-                kind_of="key",
-                names=tuple(map(show, unknown)),
-                lead="recall_status() holds ",
-            ),
-            requirement=requirement,
-        )
-    at = f"recall_status(){faults[0].json_path.removeprefix('$')}"
-    run.violated(
-        Unfit(
-            wanted="a dict as in recall-status.schema.json",
-            schema="recall-status",
-            at=at,
-            fault=faults[0].message[:300],
-        ),
-        requirement=requirement,
-    )
-
-
-def _is_known(key: Any) -> bool:
-    return key in _KNOWN or str(key).startswith("x_")
 
 
 @check("MP-STATUS-002", extension="status", budget_s=120.0)
@@ -158,7 +111,7 @@ def the_status_of_a_store_that_cannot_be_read_is_not_ok(run: Run) -> None:
 
     seen = unanswered.asked(run, ask, _brings, _tells) or unreadable.asked(run, ask, _brings)
     status = seen[1]
-    _fits(run, status, "MP-STATUS-001")
+    status_shape.fits(run, status, "MP-STATUS-001")
     if _is_in_state(status, "ok"):
         run.violated(
             Returned(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from memproto.deadlines import Deadlines
+from memproto.errors import DriverFailed
 from memproto.testing import incidents, locate, wording
 from memproto.testing.clauses import NotApplicable, Untestable, Violation
 from memproto.testing.driver import Compressed, Start, SwitchKind, Turn, has_step
@@ -386,10 +387,23 @@ class Host:
             self._outcome("close", future)
 
     def dismiss(self) -> None:
-        """Let the agent's thread go, and what the driver has of its own."""
+        """
+        Let the agent's thread go, and what the driver has of its own.
+
+        Raises:
+            DriverFailed: The driver's `dismiss` raised.
+
+        """
         self._agent.shutdown(wait=False)
-        if callable(dismiss := getattr(self.driver, "dismiss", None)):
+        if not callable(dismiss := getattr(self.driver, "dismiss", None)):
+            return
+        try:
             dismiss()
+        except Exception as error:
+            what, place = f"{type(self.driver).__name__}.dismiss", locate.raised(error)
+            fault = f"raised {type(error).__name__}: {error}" + (f" at {place}" if place else "")
+            fix = "make it return; it is called when the host was shut down, or could not be"
+            raise DriverFailed(what, fault, fix) from error
 
     # -- one call ---------------------------------------------------------------------------------
 

@@ -32,6 +32,9 @@ OTHER_COMMANDS_S = 90.0
 #: Seconds between two looks if a disowned process still runs: a look is not free.
 _LOOK_S = 0.1
 
+#: Name to the error of a command that met a fault of the user's own functions: it ends the run.
+_OF_THE_USER = {error.__name__: error for error in (errors.InvalidSettings, errors.DriverFailed)}
+
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -275,6 +278,7 @@ class Children:
 
         Raises:
             InvalidSettings: A function of the user's did not do what its setting asks for.
+            DriverFailed: A method of the user's driver that is no step of its host raised.
 
         """
         assert self.process is not None
@@ -291,8 +295,8 @@ class Children:
 
     def _blame_the_user(self, answer: Answer) -> None:
         refused = answer.reply
-        if isinstance(refused, CommandRefused) and refused.error == "InvalidSettings":
-            raise errors.InvalidSettings(refused.what, refused.fault, refused.fix)
+        if isinstance(refused, CommandRefused) and refused.error in _OF_THE_USER:
+            raise _OF_THE_USER[refused.error](refused.what, refused.fault, refused.fix)
         if answer.operation.startswith(functions.OPERATION):
             key = answer.operation.removeprefix(functions.OPERATION)
             stack = f"; stopped at {answer.stack[0]}" if answer.stack else ""

@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 from memproto.adapters import tool_results
 from memproto.testing.clauses import NotApplicable, Untestable
 from memproto.testing.facts import Fact
-from memproto.testing.lifetimes import changes, lock_waits, store_holder
+from memproto.testing.lifetimes import changes, lock_waits, store_holder, store_process
 from memproto.testing.lifetimes.changes import Change, Prepared
 from memproto.testing.lifetimes.ends import Ended, HostProcess, not_lived
 from memproto.testing.lifetimes.store_files import (
@@ -171,6 +171,18 @@ class Seen:
         sign = f"{name} answered "
         found = [mark.removeprefix(sign) for mark in self.ended.marks if mark.startswith(sign)]
         return str(json.loads(found[-1])) if found else ""
+
+    def reports(self) -> Iterator[tuple[str, str, Any]]:
+        """
+        For each report on itself, asked while the store failed: the operation, and how it fared.
+
+        That is "answered" with the answer, or "raised" with the exception in words.
+        """
+        for operation in store_process.REPORTS:
+            sign = re.compile(rf"{operation} (answered|raised) (.*)")
+            for found in filter(None, map(sign.fullmatch, self.ended.marks)):
+                fate, told = found.groups()
+                yield operation, fate, json.loads(told) if fate == "answered" else told
 
     def changed(self) -> str:
         """The call that changed a file of the store first, in words; "" if none did."""
@@ -475,6 +487,7 @@ def host_of(
         query=facts[0].query,
         route=route(run),
         again_s=AGAIN_S * run.context.scale,
+        reports="status" in run.declared("extensions", []) and not run.binding.free_status,
         slowdown=run.context.slowdown,
         **(ready.told() if ready else {}),
         **told,

@@ -21,10 +21,14 @@ from time import perf_counter, sleep
 from typing import Any
 
 from memproto.adapters import tool_results
+from memproto.operations import OPERATIONS
 from memproto.testing import noise, patience
 from memproto.testing.lifetimes import ends_process
 from memproto.testing.lifetimes.ends_process import HostSession
 from memproto.testing.processes import contents
+
+#: The operations by which a provider reports on itself.
+REPORTS = ("status", "unavailable_reason")
 
 #: Another attempt is made after so long.
 _PAUSE_S = 0.05
@@ -149,6 +153,26 @@ def _recalled(host: HostSession, provider: Any) -> Any:
     return provider.enrich_turn(host.told["query"], [])
 
 
+def _reports(host: HostSession) -> None:
+    """Tell the reports of the provider on itself, if the parent is to know them."""
+    if not host.told["reports"]:
+        return
+    for operation in REPORTS:
+        hook = OPERATIONS[operation].native
+        try:
+            answer = json.dumps(getattr(host.provider, hook)(), default=_named)
+        except Exception as error:
+            fault = f"{type(error).__name__}: {' '.join(str(error).split())[:_ANSWER_CHARS]}"
+            host.say(f"{operation} raised {fault}")
+        else:
+            host.say(f"{operation} answered {answer}")
+
+
+def _named(value: Any) -> dict[str, str]:
+    """An object that JSON does not hold, by its type."""
+    return {type(value).__name__: repr(value)}
+
+
 def _works_again(host: HostSession, number: int) -> None:
     """Store and recall, more than once where a provider waits a while before it tries again."""
     for act in (lambda: _stores(host, number), lambda: _recalls(host, [])):
@@ -193,6 +217,7 @@ def locked(host: HostSession) -> None:
             _shows(host, "guest", guest)
         host.say("asked")
         _stores(host, 1)
+        _reports(host)
         sys.stdin.readline()
     _works_again(host, 2)
     host.close()
@@ -280,6 +305,7 @@ def full(host: HostSession) -> None:
         _fills_a_batch(host, range(1, last))
         _changes(host, "change 0", host.told["rounds"][0])
         _let_workers_work()
+        _reports(host)
     end = _again(host)
     _works_again(host, last)
     _changes_again(host, "change 1", host.told["rounds"][1], end)
@@ -324,6 +350,7 @@ def read_only(host: HostSession) -> None:
             _fills_a_batch(host, range(len(host.told["texts"])))
             _changes(host, "change 0", host.told["rounds"][0])
             _changes(host, "last", host.told["last"])
+            _reports(host)
         workers.stand_still()
     with contextlib.suppress(Exception), workers.going_on():
         host.close()

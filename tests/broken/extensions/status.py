@@ -101,3 +101,52 @@ class ItemsLeaveNoTrouble(Listing):
         answer = super().recall_items(request)
         self._fault = ""
         return answer
+
+
+class _Refusing(Telling):
+    """Keeps the error of the latest write, and what was to be written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._error: OSError | None = None
+
+    def _save(self) -> None:
+        try:
+            super()._save()
+        except OSError as error:
+            self._error = error
+            raise
+        self._error = None
+
+
+@mutant(kills="MP-STATUS-001", says="'full' is not one of", report="H4", found_by="MP-STORE-004")
+class AFullStoreHasAStateOfItsOwn(_Refusing):
+    def recall_status(self) -> dict[str, Any]:
+        return {**super().recall_status(), "state": "full" if self._error else "ok"}
+
+
+@mutant(kills="MP-STATUS-001", says="of type 'string'", report="H4", found_by="MP-STORE-004")
+class TheStatusHoldsTheErrorOfAWrite(_Refusing):
+    def recall_status(self) -> dict[str, Any]:
+        told = {"message": self._error} if self._error else {}
+        return {**super().recall_status(), **told}
+
+
+@mutant(kills="MP-STATUS-001", says="IndexError", report="H4", found_by="MP-STORE-004")
+class TheStatusCountsWhatAFullStoreLeft(_Refusing):
+    def recall_status(self) -> dict[str, Any]:
+        kinds = [entry["kind"] for entry in self._entries if not self._error]
+        return {**super().recall_status(), "x_newest": kinds[-1] if self._entries else ""}
+
+
+@mutant(kills="MP-STATUS-003", says="{'OSError': ", report="K2", found_by="MP-STORE-004")
+class TheReasonOfARefusedWriteIsTheError(_Refusing):
+    def unavailable_reason(self) -> str:
+        return self._error or ""  # type: ignore[return-value]
+
+
+@mutant(kills="MP-STATUS-002", says="recall_status gives", report="F9", found_by="MP-STORE-004")
+class AFullStoreTellsItsNewestEntry(_Refusing):
+    def recall_status(self) -> dict[str, Any]:
+        message = f"nothing stored since: {self._load()[-1]['text']}" if self._error else ""
+        return {**super().recall_status(), "message": message}

@@ -1,5 +1,6 @@
 """Broken recall."""
 
+import math
 import re
 import time
 from typing import Any
@@ -126,6 +127,25 @@ class TheHeadingIsNotCounted(Journal):
     def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
         found = super().enrich_turn(user_message, messages)
         return f"This is known already:\n{found}" if found else None
+
+
+@mutant(kills="MP-RECALL-007", says="recall_chars = 150", report="D6")
+class TheBestIsShownWhole(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        room, self._recall_chars = self._recall_chars, None
+        best = (super().enrich_turn(user_message, messages) or "").partition("\n")[0]
+        self._recall_chars = room
+        found = super().enrich_turn(user_message, messages)
+        return best if found and len(found) < len(best) else found
+
+
+@mutant(kills="MP-RECALL-006", says="IndexError", report="D6", found_by="MP-RECALL-007")
+class ASmallRoomHasNoFirstEntry(Journal):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        found = super().enrich_turn(user_message, messages)
+        room = math.inf if self._recall_chars is None else self._recall_chars
+        fitting = [entry["text"] for entry in self._entries if len(entry["text"]) <= room]
+        return found if found is None or fitting[0] else None
 
 
 @mutant(kills="MP-RECALL-008", says="sunlight into sugar", report="D7")
