@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 from memproto.errors import Unavailable
@@ -273,33 +274,45 @@ _UNRELATED = (
 @check("MP-RECALL-007", budget_s=120.0, routes=("turns", "writes", "tools"))
 def recall_stays_within_the_limit(run: Run) -> None:
     route = run.route
-    query = _alike(run, route)
+    query = _alike(run, route, _MANY)
     wide = _length(run, query)
     if not wide:
         raise Lost("none of many stored texts came back for a question that all answer")
     if wide < _SHORT_CHARS:
         return
-    # One character less than the whole: a heading, or what joins entries, counts as well. In the
-    # last one no text has room by itself, so that nothing may come back.
-    for limit, waits in ((wide // 2, True), (wide - 1, True), (_CHARS // 2, False)):
-        narrow = _length(run, query, waits=waits, limits={"recall_chars": limit})
-        if narrow > limit:
-            run.violated(
-                TooLong(
-                    wanted=f"at most {limit:,} characters with limits.recall_chars = {limit:,}",
-                    hook=run.hook("recall"),
-                    chars=narrow,
-                    limit=limit,
-                    tail=f"; {wide:,} without that limit",
-                ),
-            )
+    # One character less than the whole: a heading, or what joins entries, counts as well.
+    for limit in (wide // 2, wide - 1):
+        _is_within(run, limit, wide, _length(run, query, limits={"recall_chars": limit}))
+    # No text has room by itself: nothing may come back, and nothing is waited for. The same in a
+    # store with one text.
+    limits = {"recall_chars": _CHARS // 2}
+    narrow = _length(run, query, waits=False, limits=limits)
+    _is_within(run, _CHARS // 2, wide, narrow)
+    home = run.own_home("single")
+    single = _alike(run, route, 1, home)
+    alone = _length(run, single, home)
+    narrow = _length(run, single, home, waits=False, limits=limits)
+    _is_within(run, _CHARS // 2, alone, narrow)
 
 
-def _alike(run: Run, route: str) -> str:
-    """Store many texts that answer one question equally well; the question."""
+def _is_within(run: Run, limit: int, wide: int, narrow: int) -> None:
+    if narrow > limit:
+        run.violated(
+            TooLong(
+                wanted=f"at most {limit:,} characters with limits.recall_chars = {limit:,}",
+                hook=run.hook("recall"),
+                chars=narrow,
+                limit=limit,
+                tail=f"; {wide:,} without that limit",
+            ),
+        )
+
+
+def _alike(run: Run, route: str, count: int, home: Path | None = None) -> str:
+    """Store so many texts that answer one question equally well; the question."""
     first = run.facts.new()
-    with run.session() as subject:
-        for _ in range(_MANY):
+    with run.session(home) as subject:
+        for _ in range(count):
             text = first.text.replace(first.name, run.facts.name())
             # A store that is full, or bounded, has what it took.
             routes.accepts(subject, route, texts.padded(text, _CHARS))
@@ -307,7 +320,9 @@ def _alike(run: Run, route: str) -> str:
     return first.query
 
 
-def _length(run: Run, query: str, *, waits: bool = True, **extra: Any) -> int:
+def _length(
+    run: Run, query: str, home: Path | None = None, *, waits: bool = True, **extra: Any
+) -> int:
     """
     Number of characters that a new session recalls, with more keys in its configuration.
 
@@ -319,7 +334,7 @@ def _length(run: Run, query: str, *, waits: bool = True, **extra: Any) -> int:
         lengths.append(len(routes.recalled(again, query) or ""))
         return lengths[-1] > 0
 
-    with run.session(**extra) as again:
+    with run.session(home, **extra) as again:
         run.turn_before(again, query)
         prepares = again.has("prewarm")
         found = run.wait_until(anything, run.freshness_s if waits and not prepares else 0.0)
