@@ -301,7 +301,7 @@ def _without_an_answer(run: Run) -> None:
 def _unusual_ones(run: Run) -> None:
     """Each is stored or refused; what was accepted is there, whatever else stands around it."""
     # In a store of its own: the effect of such a text on others has rules of its own.
-    home, unusual = run.own_home("unusual"), texts.around(run.facts.several(7), _LONG_CHARS)
+    home, unusual = run.own_home("unusual"), texts.around(run.facts.several(8), _LONG_CHARS)
     with run.session(home) as subject:
         accepted = [_taken(subject, text) for _, _, text in unusual]
         subject.record(*_GOODBYE)
@@ -1220,7 +1220,7 @@ def _unmatched_replace(run: Run, target: str) -> None:
 def _writes_unusual_ones(run: Run, target: str) -> None:
     # Below a home of their own where that is possible: the first one may be full by now.
     home = run.own_home("unusual")
-    unusual = texts.around(run.facts.several(7), _SHORT_CHARS)
+    unusual = texts.around(run.facts.several(8), _SHORT_CHARS)
     with run.session(home) as subject:
         accepted = [_accepts(subject, target, text) for _, _, text in unusual]
     for (what, fact, _), kept in zip(unusual, accepted, strict=True):

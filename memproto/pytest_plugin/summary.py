@@ -103,6 +103,8 @@ class Block:
             self._steps()
             if self._is_verbose:
                 self._chapters()
+        self._warnings()
+        if not is_quiet:
             self._reasons()
             self._totals()
             self._outward()
@@ -157,18 +159,21 @@ class Block:
 
     # -- reasons ----------------------------------------------------------------------------------
 
-    def _reasons(self) -> None:
-        """Why something was not decided, equal reasons together; and what only warned."""
-        reasons: dict[str, list[str]] = {}
-        behind = cascades.behind(self._report["results"])
-        folded = set() if self._is_verbose else set(itertools.chain(*behind.values()))
+    def _warnings(self) -> None:
         for row in self._report["results"]:
             if row["outcome"] == Outcome.WARN:
                 said = f"expected {row['expected']}; observed {row['observed']}"
                 self._prose(f"{row['id']} warns: {said}")
-            elif row["id"] in folded:
+
+    def _reasons(self) -> None:
+        """Why something was not decided, equal reasons together."""
+        reasons: dict[str, list[str]] = {}
+        behind = cascades.behind(self._report["results"])
+        folded = set() if self._is_verbose else set(itertools.chain(*behind.values()))
+        for row in self._report["results"]:
+            if row["id"] in folded:
                 continue
-            elif row["outcome"] in OPEN and row["outcome"] != Outcome.NOT_RUN:
+            if row["outcome"] in OPEN and row["outcome"] != Outcome.NOT_RUN:
                 reasons.setdefault(f"{row['outcome']}: {row['reason']}", []).append(row["id"])
         for root, ids in behind.items():
             verb = "waits" if len(ids) == 1 else "wait"

@@ -192,25 +192,30 @@ def _answers_each(
 def an_export_is_complete(run: Run) -> None:
     planted = _with_more(run, _plant(run, is_alone=False))
     there = _there(run, planted)
-    with run.session(session=_reading(run, planted)) as subject:
-        for name, scope in _scopes(run, planted).items():
-            exported = entries.exported(subject, scope)
-            for route, fact in there.items():
-                if exported is None or entries.of_fact(exported, fact):
-                    continue
-                run.violated(
-                    NotRecalled(
-                        wanted=(
-                            f"{fact.text!r}, stored through {route} and recalled, in the "
-                            f"export {name}"
-                        ),
-                        texts=(fact.text,),
-                        subject="it",
-                        verb=f"is not among its {len(exported)} items",
-                    ),
-                )
+    # From another session, and from the one that is meant, when it is resumed.
+    for key in dict.fromkeys((_reading(run, planted), planted.session)):
+        with run.session(session=key) as subject:
+            for name, scope in _scopes(run, planted).items():
+                exported = entries.exported(subject, scope)
+                _are_exported(run, there, exported, name)
     _many_are_exported(run)
     _long_ones_are_whole(run)
+
+
+def _are_exported(
+    run: Run, there: dict[str, Fact], exported: list[dict[str, Any]] | None, name: str
+) -> None:
+    for route, fact in there.items():
+        if exported is None or entries.of_fact(exported, fact):
+            continue
+        run.violated(
+            NotRecalled(
+                wanted=f"{fact.text!r}, stored through {route} and recalled, in the export {name}",
+                texts=(fact.text,),
+                subject="it",
+                verb=f"is not among its {len(exported)} items",
+            ),
+        )
 
 
 def _many(run: Run, home: Path) -> list[Fact]:
@@ -438,11 +443,12 @@ def _store(run: Run, tenant: Tenant) -> dict[str, Fact]:
 
 @check("MP-PRIV-005", budget_s=120.0, extension="privacy", routes=routes.ROUTES)
 def what_was_forgotten_is_gone(run: Run) -> None:
-    for number in range(2):
+    for number, is_resumed in ((0, False), (1, False), (1, True)):
         planted = _with_more(run, _plant(run))
         there = _there(run, planted)
         scopes = _scopes(run, planted)
-        name, key = list(scopes)[number], _reading(run, planted)
+        name = list(scopes)[number]
+        key = planted.session if is_resumed else _reading(run, planted)
         with _open_meanwhile(run) as others, run.session(session=key) as subject:
             # Each was recalled in this session before: what is kept ready for it goes too.
             for asked, fact in itertools.product((subject, *others), there.values()):
@@ -465,8 +471,9 @@ def what_was_forgotten_is_gone(run: Run) -> None:
 
 
 def _keep_ready(run: Run, subjects: list[Subject], fact: Fact) -> None:
-    """Have each ask for its prompt, and prepare what it recalls for the question of a fact."""
+    """Have each read in every way, and prepare what it recalls for the question of a fact."""
     for subject in subjects:
+        entries.showing(run, subject, fact, prompt=False)
         if entries.served(run, "prompt"):
             subject.prompt()
         if entries.served(run, "prewarm"):

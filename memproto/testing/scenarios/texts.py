@@ -97,11 +97,11 @@ _MENTION = "See <memory-context>."
 
 def around(facts: Sequence[Fact], long_chars: int) -> list[tuple[str, Fact, str]]:
     """
-    Each of seven facts in unusual surroundings: what is unusual, the fact, and the text to store.
+    Each of eight facts in unusual surroundings: what is unusual, the fact, and the text to store.
 
     The first of these completes the sentence "it returned for a text ...".
     """
-    long, below, half, ends, accented, quoted, behind = facts
+    long, below, half, ends, accented, quoted, behind, asks = facts
     accented = accented.accented()
     told = [
         (f"of {long_chars:,} characters", long, padded(long.text, long_chars)),
@@ -112,6 +112,7 @@ def around(facts: Sequence[Fact], long_chars: int) -> list[tuple[str, Fact, str]
         ("with quotation marks", quoted, f'{quoted.text} "It\'s" C:\\new, he said.'),
         # No block: a user who asks about one says its name.
         ("behind a mention of <memory-context>", behind, f"{_MENTION} {behind.text}"),
+        ("that ends in a question", asks, f"{asks.text} Did you know?"),
     ]
     return [(what, fact.within(text), text) for what, fact, text in told]
 

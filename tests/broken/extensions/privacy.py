@@ -470,3 +470,51 @@ class EverySessionIsTheNewest(Private):
     def _save(self) -> None:
         self._session = type(self).newest
         super()._save()
+
+
+class _Resumed(Private):
+    """Knows which entries were there when its session was started."""
+
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        super().initialize(session_key, config)
+        self._known = {entry["id"] for entry in self._entries}
+
+    def _is_new(self, entry: dict[str, Any], scope: dict[str, Any]) -> bool:
+        is_own = scope.get("session_id") == self._session
+        return not is_own or entry["id"] not in self._known
+
+
+@mutant(kills="MP-PRIV-003", says="in the export of the session", report="G8")
+class AResumedSessionExportsWhatIsNew(_Resumed):
+    def export(self, scope: dict[str, Any]) -> dict[str, Any]:
+        items = super().export(scope)["items"]
+        return {"items": [item for item in items if self._is_new(item, scope)]}
+
+
+@mutant(kills="MP-PRIV-005", says="after forget() of the session", report="G8")
+class AResumedSessionForgetsWhatIsNew(_Resumed):
+    def forget(self, scope: dict[str, Any]) -> dict[str, Any]:
+        kept = [e for e in self._load() if not self._is_new(e, scope)]
+        answer = super().forget(scope)
+        with self._changing():
+            left = {entry["id"] for entry in self._entries}
+            self._entries += [entry for entry in kept if entry["id"] not in left]
+            self._save()
+        return answer
+
+
+@mutant(kills="MP-PRIV-005", says="was open meanwhile recall_items", report="D4")
+class ItemsThatWereAskedForStay(Private):
+    def initialize(self, session_key: str, config: dict[str, Any]) -> None:
+        self._asked: dict[str, dict[str, Any]] = {}
+        super().initialize(session_key, config)
+
+    def recall_items(self, request: dict[str, Any]) -> dict[str, Any]:
+        asked = json.dumps(request)
+        if not self._asked.get(asked, {}).get("items"):
+            self._asked[asked] = super().recall_items(request)
+        return self._asked[asked]
+
+    def _save(self) -> None:
+        self._asked.clear()
+        super()._save()

@@ -771,3 +771,19 @@ class AForgetWritesWhatItReadBefore(Tooled):
                 self._entries = [entry for entry in read if entry.get("id") != args["id"]]
                 self._save()
         return answer
+
+
+@mutant(kills="MP-TURN-001", says="that ends in a question", report="D5")
+class AQuestionIsNothingToRemember(Journal):
+    def on_turn_complete(self, user_message: str, assistant_response: str) -> None:
+        if not self._own_words(user_message).rstrip().endswith("?"):
+            super().on_turn_complete(user_message, assistant_response)
+
+
+@mutant(kills="MP-WRITE-005", says="that ends in a question", report="D5")
+class ANoteThatAsksIsDropped(Journal):
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        if action != "add" or not (content or "").endswith("?"):
+            super().on_memory_write(action, target, content, old_text)
