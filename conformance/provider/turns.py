@@ -60,6 +60,9 @@ _NOTES = 12
 #: Number of turns of each half of a long session, and seconds after which it is long enough.
 _LONG_TURNS, _LONG_S = 50, 3.0
 
+#: Replaces of one text, one after the other: numbers of two digits among the versions.
+_VERSIONS = 11
+
 _GOODBYE = ("Thanks, that is all for today.", "Until next time.")
 
 #: Number of turns of a session, each time: a worker that is behind loses the last of several.
@@ -984,6 +987,55 @@ def _fill(run: Run, subject: Subject, arguments: tuple[Any, ...], text: str) -> 
 def a_replaced_text_is_gone(run: Run) -> None:
     _named_both_ways(run, "replace", _replaced)
     _stays_in_its_target(run)
+    for target in mirrored_writes.needed_targets(run, "replace")[:1]:
+        if not run.is_selective:
+            with contextlib.suppress(mirrored_writes.Refused):
+                _has_other_words(run, target)
+            with contextlib.suppress(mirrored_writes.Refused):
+                _many_times_over(run, target)
+
+
+def _has_other_words(run: Run, target: str) -> None:
+    """A text that has no word of the one in whose place it comes is found by its own words."""
+    old, (new, plain) = run.facts.name(), run.facts.several(2)
+    with run.session() as subject:
+        mirrored_writes.bring(run, subject, target, old)
+        mirrored_writes.bring(run, subject, target, plain.text)
+        mirrored_writes.write(subject, "replace", target, new.text, old)
+    if not losses.is_stored(run, new) and losses.is_stored(run, plain):
+        run.violated(
+            NotRecalled(
+                wanted=f"the new text recalled after a replace in {target} of {old!r}",
+                texts=(new.text,),
+                tail="; it has no word of the old one, and an added text came back",
+            )
+        )
+
+
+def _many_times_over(run: Run, target: str) -> None:
+    """The newest of many versions is the one that is there; when it is removed, none is."""
+    if run.watch.calls_left is not None:
+        return
+    versions = [run.facts.new()]
+    with run.session() as subject:
+        mirrored_writes.bring(run, subject, target, versions[0].text)
+        # One that is refused comes too late: the text before it was accepted.
+        with contextlib.suppress(mirrored_writes.Refused):
+            for _ in range(_VERSIONS):
+                new = versions[0].renamed(run.facts.name())
+                mirrored_writes.write(subject, "replace", target, new.text, versions[-1].text)
+                versions.append(new)
+    after = f"{len(versions) - 1} replaces of one text in {target}, one after the other"
+    if not losses.is_stored(run, versions[-1]):
+        fault = NotRecalled(wanted=f"the newest text after {after}", texts=(versions[-1].text,))
+        run.violated(fault)
+    _are_gone(run, versions[:-1], after)
+    if target not in mirrored_writes.targets(run, "remove"):
+        return
+    with run.session() as subject:
+        mirrored_writes.write(subject, "remove", target, "", versions[-1].text)
+    # If the newest is there still, MP-WRITE-004 is broken.
+    _are_gone(run, versions[:-1], f"{after}, and a remove of the newest")
 
 
 def _stays_in_its_target(run: Run) -> None:
@@ -1170,24 +1222,31 @@ def _stays(run: Run, near: Fact, after: str) -> None:
 
 
 def _is_gone(run: Run, fact: Fact, after: str) -> None:
-    answers: list[Any] = []
+    _are_gone(run, [fact], after)
 
-    def gone() -> bool:
-        answers.append(routes.recalled(again, fact.query))
-        return not fact.is_in(answers[-1])
+
+def _are_gone(run: Run, facts: list[Fact], after: str) -> None:
+    """None of some facts with one question is recalled."""
+    answers, query = list[Any](), facts[0].query
+
+    def left() -> list[Fact]:
+        answers.append(routes.recalled(again, query))
+        return [fact for fact in facts if fact.is_in(answers[-1])]
 
     with run.session() as again:
-        if run.wait_until(gone, run.freshness_s):
+        if run.wait_until(lambda: not left(), run.freshness_s):
             return
-    run.violated(
-        Recalled(
-            wanted=f"{fact.text!r} gone from recall after {after}",
-            texts=(fact.text,),
-            answer=show(answers[-1]),
-            question=fact.query,
-            lead=f"{fact.query!r} still brings ",
-        ),
-    )
+        there = left()
+    if there:
+        run.violated(
+            Recalled(
+                wanted=f"{there[0].text!r} gone from recall after {after}",
+                texts=(there[0].text,),
+                answer=show(answers[-1]),
+                question=query,
+                lead=f"{query!r} still brings ",
+            ),
+        )
 
 
 @check("MP-WRITE-005", budget_s=120.0, routes=("writes",))

@@ -72,7 +72,7 @@ class QueueOfTwoDropsTheOldest(_OfTwo):
 
 @mutant(
     kills="MP-TURN-001",
-    says="from a session of 8 plain turns",
+    says="from a session of 9 plain turns",
     report="A7",
     also={"MP-TURN-003": "the last turn waits for a batch that is never full"},
 )
@@ -787,3 +787,57 @@ class ANoteThatAsksIsDropped(Journal):
     ) -> None:
         if action != "add" or not (content or "").endswith("?"):
             super().on_memory_write(action, target, content, old_text)
+
+
+class _Versions(Journal):
+    """Keeps what was replaced, and shows the newest of each entry."""
+
+    def on_memory_write(
+        self, action: str, target: str, content: str | None, old_text: str | None = None
+    ) -> None:
+        with self._changing():
+            before = [entry for entry in self._entries if entry["kind"] == target]
+        super().on_memory_write(action, target, content, old_text)
+        with self._changing():
+            left = [entry["text"] for entry in self._entries]
+            gone = [entry for entry in before if entry["text"] not in left]
+            self._of(action, gone)
+            self._save()
+
+    def _of(self, action: str, gone: list[dict[str, Any]]) -> None:
+        raise NotImplementedError
+
+
+@mutant(kills="MP-WRITE-003", says="and a remove of the newest", report="D4")
+class ARemoveTakesBackOneVersion(_Versions):
+    def _of(self, action: str, gone: list[dict[str, Any]]) -> None:
+        if action == "replace" and gone:
+            self._entries[-1]["was"] = json.dumps(gone[-1])
+        elif action == "remove":
+            self._entries += [json.loads(entry["was"]) for entry in gone if "was" in entry]
+
+
+@mutant(kills="MP-WRITE-003", says="after 11 replaces", report="D4")
+class VersionsAreComparedAsTexts(_Versions):
+    def _of(self, action: str, gone: list[dict[str, Any]]) -> None:
+        if action != "replace" or not gone:
+            return
+        number = str(int(gone[-1].get("version", "1")) + 1)
+        self._entries[-1]["version"] = number
+        if number < gone[-1].get("version", "1"):
+            self._entries[-1] = gone[-1]
+
+
+@mutant(kills="MP-WRITE-003", says="no word of the old one", report="D4")
+class AReplaceKeepsTheIndexOfTheOldText(_Versions):
+    def _of(self, action: str, gone: list[dict[str, Any]]) -> None:
+        if action == "replace" and gone:
+            self._entries[-1]["index"] = gone[-1].get("index", gone[-1]["text"])
+
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        shown = {entry["text"]: entry.pop("index", entry["text"]) for entry in self._load()}
+        asked = words(user_message)
+        found = super().enrich_turn(user_message, messages)
+        lines = (found or "").splitlines()
+        unseen = [text for text, index in shown.items() if not asked & words(index)]
+        return "\n".join(line for line in lines if line not in unseen) or None
