@@ -136,6 +136,25 @@ class TheErrorIsRecalled(Hasty):
         return super().enrich_turn(user_message, messages)
 
 
+@mutant(kills="MP-FAULT-011", says="an error with 200", report="D7")
+class AnErrorWith200IsRecalled(Hasty):
+    def enrich_turn(self, user_message: str, messages: list[dict[str, Any]]) -> str | None:
+        parsed, told = client._parsed, list[str]()
+
+        def shown(data: bytes) -> dict[str, Any]:
+            body = data.partition(b"\r\n\r\n")[2]
+            told.append(body.decode() if b" 200 " in data[:20] and b'"error"' in body[:10] else "")
+            return parsed(data)
+
+        client._parsed = shown
+        try:
+            return super().enrich_turn(user_message, messages) or "".join(told) or None
+        except Unavailable:
+            return "".join(told) or None
+        finally:
+            client._parsed = parsed
+
+
 @mutant(kills="MP-SHUT-005", says="shutdown had not returned", report="B5", scale=0.3)
 class ShutdownTakesTheServerAtItsWord(Hasty):
     _waits_s = 0.0
