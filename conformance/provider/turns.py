@@ -811,16 +811,18 @@ def _others_leave_it(run: Run, target: str) -> None:
 
 def _lost_beside(run: Run, target: str) -> tuple[str, str] | None:
     """The write behind which another entry is gone, and the text of that; None if each stays."""
-    home, (part, rest, again, near) = run.own_home("beside"), run.facts.several(4)
-    whole = f"{part.text} {rest.text}"
+    home, (part, rest, again, near, odd) = run.own_home("beside"), run.facts.several(5)
+    whole, odd = f"{part.text} {rest.text}", odd.within(f"{odd.text} Its number is {_BY_PATTERN}.")
     with run.session(home) as subject:
         owed = _told_beside(subject, target, part, again, whole)
         if _accepts(subject, target, near.text):
             owed[_OF_NONE] = near
+        if _accepts(subject, target, odd.whole):
+            owed[_OF_A_PATTERN] = odd
     with run.session(home) as subject:
         owed = {what: fact for what, fact in owed.items() if run.brings_back(subject, fact)}
     with run.session(home) as subject:
-        for text in (whole, again.text, near.renamed(run.facts.name()).text):
+        for text in (whole, again.text, near.renamed(run.facts.name()).text, _MARKS):
             _accepts(subject, target, "", "remove", text)
     with run.session(home) as subject:
         if not _accepts(subject, target, again.text):
@@ -833,6 +835,7 @@ def _lost_beside(run: Run, target: str) -> tuple[str, str] | None:
 _OF_A_LONGER = "a remove of a longer text that begins with it"
 _ADDED_AGAIN = "a remove and another add of it, in sessions of their own"
 _OF_NONE = "a remove whose old_text fits no entry, and is the same but for a name"
+_OF_A_PATTERN = f"a remove whose old_text, {_MARKS!r}, fits it as a pattern alone"
 
 
 def _told_beside(

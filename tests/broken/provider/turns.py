@@ -841,3 +841,13 @@ class AReplaceKeepsTheIndexOfTheOldText(_Versions):
         lines = (found or "").splitlines()
         unseen = [text for text, index in shown.items() if not asked & words(index)]
         return "\n".join(line for line in lines if line not in unseen) or None
+
+
+@mutant(kills="MP-WRITE-001", says="fits it as a pattern alone", report="H1")
+class AnOldTextThatFitsNothingIsAPattern(Journal):
+    def _left(self, target: str, old_text: str | None) -> list[dict[str, str]]:
+        left = super()._left(target, old_text)
+        if left != self._entries or not old_text:
+            return left
+        like = re.escape(old_text).replace("_", ".").replace("%", ".*")
+        return [e for e in left if e["kind"] != target or not re.search(like, e["text"])]
