@@ -32,9 +32,24 @@ def a_compression_that_returned_is_stored(run: Run) -> None:
         for count, facts in enumerate((early, late), start=1):
             _must_be_stored(run, subject, facts, count)
     _all_come_back(run, [*early, *late], "of two compressions of one session")
+    _behind_one_head(run)
     _after_a_switch(run)
     _of_a_long_conversation(run)
     _alike(run)
+
+
+def _behind_one_head(run: Run) -> None:
+    """A host protects the first messages: they stand before those of each compression."""
+    head = [
+        conversations.plain("user", "Please keep the log of the harbour."),
+        conversations.plain("assistant", "I keep it."),
+    ]
+    facts = run.facts.several(3)
+    with run.session() as subject:
+        for count, fact in enumerate(facts, start=1):
+            if not _stored(subject, [*head, *conversations.talk(fact)], count):
+                return
+    _all_come_back(run, facts, "of three compressions that begin with the same messages")
 
 
 def _after_a_switch(run: Run) -> None:

@@ -501,7 +501,11 @@ def an_item_has_the_scope_of_its_storing(run: Run) -> None:
     user = str(run.config()["user_id"])
     writer = tenants.of(run, "user", user)
     readers = [writer] if "user" in apart else [writer, tenants.of(run, "user", f"{user}-otto")]
+    late = f"{writer.session}-late"
     with writer.opened(run) as subject:
+        if entries.served(run, "record"):
+            # It is of another session, and changes nothing for what this one stores.
+            entries.is_taken(subject, entries.turn(late, run.facts.new().text))
         facts = _plant_each(run, subject)
     scoped = 0
     for reader in (dataclasses.replace(one, session=run.session_key()) for one in readers):
@@ -511,13 +515,31 @@ def an_item_has_the_scope_of_its_storing(run: Run) -> None:
                 every = entries.exported(subject, {}) or []
                 exported = [item for fact in facts for item in entries.of_fact(every, fact)]
                 shown += [("export", item) for item in exported]
-        scoped += sum(_judge_scope(run, item, by, writer, reader) for by, item in shown)
+        for by, item in shown:
+            _is_not_of(run, item, by, writer, late)
+            scoped += _judge_scope(run, item, by, writer, reader)
     if not scoped:
         raise NotApplicable("no item has a scope")
 
 
 def _bringing(run: Run, subject: Subject, fact: Fact) -> list[dict[str, Any]]:
     return entries.of_fact(_items_of(run, subject, fact), fact)
+
+
+def _is_not_of(run: Run, item: dict[str, Any], operation: str, writer: Tenant, late: str) -> None:
+    if (item.get("scope") or {}).get("session_id") == late:
+        run.violated(
+            Returned(
+                wanted=f"the session_id with which it was stored, {writer.session!r}, or none",
+                hook=run.hook(operation),
+                value=repr(late),
+                lead=(
+                    f"{run.hook(operation)} gives {item['text']!r} that of a late turn which was "
+                    "recorded before it, "
+                ),
+            ),
+            operation=operation,
+        )
 
 
 def _judge_scope(

@@ -115,3 +115,12 @@ class ACompressionIsOfTheFirstSession(Pooled):
             super().on_compress(messages, compression_count)
         finally:
             self._session = current
+
+
+@mutant(kills="MP-CHECK-001", says="that begin with the same messages", report="I2")
+class AConversationIsKnownByItsFirstMessage(Telling):
+    def on_compress(self, messages: list[dict[str, Any]], compression_count: int) -> None:
+        first = str(messages[0]["content"]) if messages else ""
+        if any(entry["text"] == first for entry in self._load()):
+            return
+        super().on_compress(messages, compression_count)

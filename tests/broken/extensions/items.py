@@ -249,3 +249,10 @@ class TheOffsetIsThatOfTheStart(Private):
         for entry in self._entries:
             entry.setdefault("at", here.isoformat())
         super()._save()
+
+
+@mutant(kills="MP-ITEMS-009", says="that of a late turn", report="E4")
+class ALateTurnTakesTheInstanceAlong(Private):
+    def record(self, turn: dict[str, Any]) -> None:
+        self._session = turn["session_id"]
+        super().record(turn)
