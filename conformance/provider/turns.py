@@ -1028,6 +1028,8 @@ def _many_times_over(run: Run, target: str) -> None:
                 new = versions[0].renamed(run.facts.name())
                 mirrored_writes.write(subject, "replace", target, new.text, versions[-1].text)
                 versions.append(new)
+    if len(versions) == 1:
+        return
     after = f"{len(versions) - 1} replaces of one text in {target}, one after the other"
     if not losses.is_stored(run, versions[-1]):
         fault = NotRecalled(wanted=f"the newest text after {after}", texts=(versions[-1].text,))

@@ -160,7 +160,7 @@ def test_a_note_that_the_next_one_replaces_is_not_said_to_be_too_long(make_run):
     run = make_run(kind, routes={"writes": "declared"}, capabilities=kind().capabilities())
     with pytest.raises(Violation):
         turns.an_added_text_comes_back(run)
-    with pytest.raises(Lost, match="of 7 plain texts"):
+    with pytest.raises(Lost, match="of 8 plain texts"):
         turns.what_is_not_stored_is_reported(run)
 
 
