@@ -3,7 +3,7 @@
 import contextlib
 import datetime as dt
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from memproto.testing import noise
@@ -72,13 +72,20 @@ _BEHIND_S = 2.0
 @check("MP-FAULT-001", calls_alone=False, budget_s=_BUDGET_S)
 def recall_is_in_time_while_the_backend_is_stuck(run: Run) -> None:
     with failing(run, _AWAY, stands_in=True) as bench:
-        subject, fact = bench.open(), run.facts.new()
-        for said, mode in _STUCK.items():
-            bench.turn(mode)
-            timely(run, f"while the backend {said}", lambda: subject.recall(fact.query))
-        bench.turn(_AWAY)
-        run.close(subject)
+        for said, subject in _stuck(bench):
+            query = run.facts.new().query
+            timely(run, f"while the backend {said}", lambda: subject.recall(query))  # noqa: B023 - called at once
     _is_in_time_while_hands_are_shaken(run)
+
+
+def _stuck(bench: Bench) -> Iterator[tuple[str, Subject]]:
+    """Each way to be stuck, met by an instance of its own: one that failed may pause."""
+    for said, mode in _STUCK.items():
+        subject = bench.open()
+        bench.turn(mode)
+        yield said, subject
+        bench.turn(_AWAY)
+        bench.run.close(subject)
 
 
 def _is_in_time_while_hands_are_shaken(run: Run) -> None:
@@ -96,13 +103,9 @@ def _is_in_time_while_hands_are_shaken(run: Run) -> None:
 @check("MP-FAULT-002", calls_alone=False, budget_s=_BUDGET_S)
 def writes_are_in_time_while_the_backend_is_stuck(run: Run) -> None:
     with failing(run, _AWAY, stands_in=True) as bench:
-        subject = bench.open()
-        for said, mode in _STUCK.items():
-            bench.turn(mode)
+        for said, subject in _stuck(bench):
             for call in _writes(run, subject, run.facts.new()).values():
                 timely(run, f"while the backend {said}", call)
-        bench.turn(_AWAY)
-        run.close(subject)
 
 
 #: The calls that store, by operation.

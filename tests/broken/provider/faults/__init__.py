@@ -41,6 +41,22 @@ class RecallHasATimeoutForEachRead(Hasty):
             client._left_s = left_s
 
 
+@mutant(kills="MP-FAULT-001", says="enrich_turn had not returned", report="B3", scale=0.6)
+class APauseHidesTheTimeoutForEachRead(RecallHasATimeoutForEachRead):
+    """It asks no more for a while when one recall has failed, as the first way to be stuck does."""
+
+    _asks_again_at = 0.0
+
+    def _entries(self) -> list[dict[str, str]]:
+        if time.monotonic() < self._asks_again_at:
+            raise Unavailable("paused")
+        try:
+            return super()._entries()
+        except Unavailable:
+            self._asks_again_at = time.monotonic() + 10.0
+            raise
+
+
 @mutant(kills="MP-FAULT-002", says="had not returned", report="B1", scale=0.3)
 class WritesHaveNoTimeout(Hasty):
     write_s = _AN_HOUR_S
