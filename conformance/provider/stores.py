@@ -20,7 +20,7 @@ from memproto.testing.lifetimes import changes, store_faults, store_files
 from memproto.testing.lifetimes.changes import Change
 from memproto.testing.lifetimes.ends import not_lived
 from memproto.testing.lifetimes.store_faults import Seen
-from memproto.testing.provider import losses, routes, status_shape
+from memproto.testing.provider import losses, routes, self_reports
 from memproto.testing.provider.run import Run
 from memproto.testing.scenarios import credentials, tenants
 from memproto.testing.wire import show
@@ -273,36 +273,25 @@ def _reports_well(run: Run, seen: Seen, when: str) -> None:
     """A report on itself is needed just then: it has its shape, and gives no credential away."""
     for operation, fate, told in seen.reports():
         hook = run.hook(operation)
-        if given := _given_away(run, seen, str(told)):
-            run.violated(
-                Exposed(
-                    wanted="numbers and states, no credential and no text that was stored",
-                    hook=hook,
-                    place=operation,
-                    excerpt=given,
-                    lead=f"{when}, {hook} gives ",
-                ),
-                operation=operation,
-                requirement="MP-STATUS-002",
-            )
+        self_reports.gives_nothing_away(
+            run,
+            operation,
+            str(told),
+            credentials.told_in(run, str(told)),
+            seen.accepted(*range(len(seen.facts))),
+            when=when,
+            requirement="MP-STATUS-002",
+        )
         requirement = _SHAPES[operation]
         if fate == "raised":
             name = told.partition(":")[0]
             fault = Raised(wanted=f"{hook} returns, {when} too", hook=hook, error=name, shown=told)
             run.violated(fault, operation=operation, requirement=requirement)
         if operation == "status":
-            status_shape.fits(run, told, requirement, f", {when}")
+            self_reports.fits(run, told, requirement, f", {when}")
         elif not isinstance(told, str):
             value = Returned(wanted="a str", hook=hook, value=show(told), tail=f", {when}")
             run.violated(value, operation=operation, requirement=requirement)
-
-
-def _given_away(run: Run, seen: Seen, told: str) -> str:
-    """The credential or the text that a report holds, in words; "" for neither."""
-    for key in credentials.told_in(run, told):
-        return f"the value of config[{key!r}]"
-    stored = seen.accepted(*range(len(seen.facts)))
-    return next((f"{fact.name!r}, from {fact.text!r}" for fact in stored if fact.is_in(told)), "")
 
 
 def _tells_no_credential(run: Run, seen: Seen) -> None:

@@ -516,7 +516,7 @@ def an_item_has_the_scope_of_its_storing(run: Run) -> None:
                 exported = [item for fact in facts for item in entries.of_fact(every, fact)]
                 shown += [("export", item) for item in exported]
         for by, item in shown:
-            _is_not_of(run, item, by, writer, late)
+            _is_not_of_a_late_turn(run, item, by, writer, late)
             scoped += _judge_scope(run, item, by, writer, reader)
     if not scoped:
         raise NotApplicable("no item has a scope")
@@ -526,7 +526,9 @@ def _bringing(run: Run, subject: Subject, fact: Fact) -> list[dict[str, Any]]:
     return entries.of_fact(_items_of(run, subject, fact), fact)
 
 
-def _is_not_of(run: Run, item: dict[str, Any], operation: str, writer: Tenant, late: str) -> None:
+def _is_not_of_a_late_turn(
+    run: Run, item: dict[str, Any], operation: str, writer: Tenant, late: str
+) -> None:
     if (item.get("scope") or {}).get("session_id") == late:
         run.violated(
             Returned(

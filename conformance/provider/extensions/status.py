@@ -6,12 +6,12 @@ from typing import Any
 
 from memproto.setup.hooks import is_own
 from memproto.testing.clauses import NotApplicable, check
-from memproto.testing.evidence import Exposed, Returned
+from memproto.testing.evidence import Returned
 from memproto.testing.facts import Fact
 from memproto.testing.faults import unanswered
 from memproto.testing.faults.bench import told_of
 from memproto.testing.lifetimes import store_faults, unreadable
-from memproto.testing.provider import routes, status_shape
+from memproto.testing.provider import routes, self_reports
 from memproto.testing.provider.run import Run
 from memproto.testing.provider.subject import HookRaised, Subject
 from memproto.testing.scenarios import credentials
@@ -24,7 +24,7 @@ def the_status_has_its_shape(run: Run) -> None:
         for _ in _moments(subject, run.facts.new()):
             status = subject.status()
             if not run.binding.free_status:
-                status_shape.fits(run, status)
+                self_reports.fits(run, status)
 
 
 def _moments(subject: Subject, fact: Fact) -> Iterator[str]:
@@ -58,18 +58,10 @@ def the_status_gives_nothing_away(run: Run) -> None:
 def _gives_nothing_away(run: Run, subject: Subject, secrets: Mapping[str, str], fact: Fact) -> None:
     for moment in _moments(subject, fact):
         for operation in ("status", "unavailable_reason"):
-            what = _given_away(_said(subject, operation), secrets, fact)
-            if what:
-                run.violated(
-                    Exposed(
-                        wanted="numbers and states, no credential and no text that was stored",
-                        hook=run.hook(operation),
-                        place=operation,
-                        excerpt=what,
-                        lead=f"after {run.hook(moment)}, {run.hook(operation)} gives ",
-                    ),
-                    operation=operation,
-                )
+            said = _said(subject, operation)
+            keys = [key for key, value in secrets.items() if value in said]
+            when = f"after {run.hook(moment)}"
+            self_reports.gives_nothing_away(run, operation, said, keys, [fact], when=when)
 
 
 def _said(subject: Subject, operation: str) -> str:
@@ -78,12 +70,6 @@ def _said(subject: Subject, operation: str) -> str:
     if dataclasses.is_dataclass(said) and not isinstance(said, type):
         said = dataclasses.asdict(said)
     return repr(said if isinstance(said, dict | list | str) else getattr(said, "__dict__", said))
-
-
-def _given_away(said: str, secrets: Mapping[str, str], fact: Fact) -> str:
-    if key := next((key for key, value in secrets.items() if value in said), ""):
-        return f"the value of config[{key!r}]"
-    return f"{fact.name!r}, from {fact.text!r}" if fact.is_in(said) else ""
 
 
 @check("MP-STATUS-005", budget_s=120.0, extension="status", routes=routes.ROUTES)
@@ -111,7 +97,7 @@ def the_status_of_a_store_that_cannot_be_read_is_not_ok(run: Run) -> None:
 
     seen = unanswered.asked(run, ask, _brings, _tells) or unreadable.asked(run, ask, _brings)
     status = seen[1]
-    status_shape.fits(run, status, "MP-STATUS-001")
+    self_reports.fits(run, status, "MP-STATUS-001")
     if _is_in_state(status, "ok"):
         run.violated(
             Returned(

@@ -1,9 +1,11 @@
-"""The shape of a recall status."""
+"""The reports of a provider on itself: the shape of a status, and what no report may give away."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from memproto import spec
-from memproto.testing.evidence import Returned, Surplus, Unfit
+from memproto.testing.evidence import Exposed, Returned, Surplus, Unfit
+from memproto.testing.facts import Fact
 from memproto.testing.provider.run import Run
 from memproto.testing.wire import plain, show
 
@@ -13,10 +15,12 @@ _KNOWN = ("state", "recalled", "pending_writes", "lost_writes", "since", "messag
 
 def fits(run: Run, status: Any, requirement: str = "", when: str = "") -> None:
     """
-    A status is as in recall-status.schema.json; `when` goes on behind one that is not: "; ...".
+    A status is as in recall-status.schema.json.
+
+    `when` ends the message on one that is not: ", while no file took a byte".
 
     Raises:
-        Violated: It is not; under `requirement`, or under that of the check.
+        Violation: It is not; of `requirement`, or of that of the check.
 
     """
     from jsonschema import Draft202012Validator
@@ -65,3 +69,39 @@ def fits(run: Run, status: Any, requirement: str = "", when: str = "") -> None:
 
 def _is_known(key: Any) -> bool:
     return key in _KNOWN or str(key).startswith("x_")
+
+
+def gives_nothing_away(
+    run: Run,
+    operation: str,
+    said: str,
+    keys: Iterable[str],
+    facts: Iterable[Fact],
+    *,
+    when: str,
+    requirement: str = "",
+) -> None:
+    """
+    A report holds no credential and no text that was stored.
+
+    `said` is all that the operation says, `keys` are those of the credentials that stand in it, and
+    `when` begins the message: "after initialize".
+
+    Raises:
+        Violation: It does; of `requirement`, or of that of the check.
+
+    """
+    shown = [f"the value of config[{key!r}]" for key in keys]
+    shown += [f"{fact.name!r}, from {fact.text!r}" for fact in facts if fact.is_in(said)]
+    if shown:
+        run.violated(
+            Exposed(
+                wanted="numbers and states, no credential and no text that was stored",
+                hook=run.hook(operation),
+                place=operation,
+                excerpt=shown[0],
+                lead=f"{when}, {run.hook(operation)} gives ",
+            ),
+            operation=operation,
+            requirement=requirement,
+        )

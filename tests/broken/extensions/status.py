@@ -104,7 +104,7 @@ class ItemsLeaveNoTrouble(Listing):
 
 
 class _Refusing(Telling):
-    """Keeps the error of the latest write, and what was to be written."""
+    """Keeps the error of the latest write, or None if that was made."""
 
     def __init__(self) -> None:
         super().__init__()
