@@ -226,6 +226,13 @@ def test_a_quiet_run_prints_the_verdict_and_nothing_else(show):
     assert FORM.fullmatch(show(built([RED]), verbosity=-1).strip())
 
 
+def test_a_quiet_run_names_what_only_warned(show):
+    warned = Result("MP-TURN-001", Outcome.WARN, Differs(wanted="a turn", seen="none"))
+    said, verdict = show(built([warned]), verbosity=-1).splitlines()
+    assert said == "  MP-TURN-001 warns: expected a turn; observed none"
+    assert FORM.fullmatch(verdict)
+
+
 def test_a_quiet_run_says_why_it_is_incomplete_and_what_to_do(show):
     found = open_("MP-FAULT-001", *BACKEND)
     opened, step, verdict = show(built([found]), verbosity=-1).splitlines()
