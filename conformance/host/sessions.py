@@ -31,22 +31,24 @@ _WAYS: dict[str, tuple[tuple[str, ...], int]] = {
     "a new one begins, and the agent is left": (("new", "exit"), 2),
     "it ends, a new one begins, and the agent is left": (("end", "new", "exit"), 2),
     "it ends, another one is resumed, and the agent is left": (("end", "resume", "exit"), 2),
+    "it ends, one is branched off, and the agent is left": (("end", "branch", "exit"), 2),
+    "it ends, it goes on compressed, and the agent is left": (("end", "compress", "exit"), 2),
     # A rewind stays in its session.
     "a turn is undone, and the agent is left": (("rewind", "exit"), 1),
     "it ends, a turn is undone, and the agent is left": (("end", "rewind", "exit"), 1),
 }
 
 #: Number of turns of a conversation that is longer than a few screens.
-_SAID = 12
+_SAID = 30
 
 #: Number of writes that are made while a provider takes none.
 _BURST = 300
 
 #: Step of a driver that makes one of those, if it has another name.
-_STEP_OF = {way: f"switch {way}" for way in ("new", "resume", "rewind")} | {"fails": "turn"}
+_STEP_OF = {way: f"switch {way}" for way in SWITCHES} | {"fails": "turn"}
 
 #: Those of them behind which a turn comes in the session that was switched to.
-_GOES_ON = ("new", "resume", "rewind")
+_GOES_ON = SWITCHES
 
 
 @check("MP-HOST-SESS-001")
@@ -159,10 +161,8 @@ def _leave(run: HostRun, host: Host, way: str) -> None:
         host.model.answer = failing_model
         with contextlib.suppress(Untestable):  # One that goes on trying, which is its own affair.
             host.try_turn("Book all of them.")
-    elif way == "new":
-        host.switch("new", run.session_key())
-    elif way == "resume":
-        host.switch("resume", run.session_key())
+    elif way in SWITCHES:
+        host.switch(way, run.session_key())
     elif way == "end":
         host.end()
     else:

@@ -62,6 +62,14 @@ def the_config_holds_what_is_promised(run: HostRun) -> None:
         _assert_is_whole(run, _config(run, other), ", where another provider empties its own")
     _assert_is_its_own(run)
     _nothing_that_another_adds_is_in_it(run)
+    name = run.label()
+    # A process serves one session after the other by providers of one name.
+    for number, act in enumerate((_empty, None)):
+        provider = Probe(name, **({"initialize": act} if act else {}))
+        run.opened(provider).begin(provider)
+        if number:
+            where = ", where the provider of a session before it emptied its own"
+            _assert_is_whole(run, _config(run, provider), where)
 
 
 _ADDED = "added by another provider"
@@ -624,8 +632,17 @@ def a_provider_whose_initialize_raised_is_left_out_and_reported(run: HostRun) ->
                 wanted = f"one initialize of {provider.name}, which raised"
                 run.violated(Called(wanted=wanted, hook="initialize", times=times, due=1))
             _assert_left_alone(run, provider, _USED, what)
+            _assert_asked_for_no_paths(run, provider, what)
             _assert_reported(run, host, provider, what)
     _goes_on_without_any(run)
+
+
+def _assert_asked_for_no_paths(run: HostRun, provider: Probe, what: str) -> None:
+    """The paths of a backup are told without a session, and not by what half a start has left."""
+    hooks = [call.hook for call in provider.named("initialize", "backup_paths")]
+    if times := hooks[hooks.index("initialize") :].count("backup_paths"):
+        wanted = f"no call of `backup_paths` behind the start of {what}"
+        run.violated(Called(wanted=wanted, hook="backup_paths", times=times, due=0))
 
 
 def _goes_on_without_any(run: HostRun) -> None:

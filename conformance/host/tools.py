@@ -6,7 +6,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from memproto.deadlines import Deadlines
 from memproto.registry.parts.tool_schemas import fault_of
@@ -212,7 +212,8 @@ def the_hosts_own_tool_stays_its_own(run: HostRun) -> None:
 
 _ANSWERS: dict[str, Callable[..., Any]] = {
     "JSON": lambda *args: '{"berth": 7}',
-    "JSON of 20,000 characters": lambda *args: json.dumps({"berths": "7, " * 6_666}),
+    "JSON of 60,000 characters": lambda *args: json.dumps({"berths": "7, " * 20_000}),
+    "JSON but for a NaN": lambda *args: '{"berth": 7, "depth": NaN}',
     "a dict": lambda *args: {"berth": 7},
     "None": lambda *args: None,
     "text that is no JSON": lambda *args: "Berth 7",
@@ -260,11 +261,16 @@ def every_call_gives_one_json_document(run: HostRun) -> None:
 
 def _assert_document(run: HostRun, answer: Any, where: str) -> None:
     try:
-        fits = isinstance(answer, str) and json.loads(answer) is not ...
+        fits = isinstance(answer, str) and json.loads(answer, parse_constant=_refuse) is not ...
     except ValueError:
         fits = False
     if not fits:
         run.violated(Returned(wanted=f"one JSON document where {where}", value=show(answer)))
+
+
+def _refuse(constant: str) -> NoReturn:
+    """NaN and the infinities, which Python writes, and no other parser of JSON reads."""
+    raise ValueError(f"JSON has no {constant}")
 
 
 @check("MP-HOST-TOOL-005")

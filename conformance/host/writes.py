@@ -28,7 +28,7 @@ _AMONG_THE_WRITES = {
 _COUNT = 40
 
 #: Number of writes that are made while a provider takes none.
-_BURST = 300
+_BURST = 1_200
 
 #: Writes that fail one after the other.
 _FAILURES = 6

@@ -464,3 +464,53 @@ class PutsARecalledTextOnOneLine(Agent):
     def recall(self, user_message, messages):
         found = super().recall(user_message, messages)
         return [(name, " ".join(text.split())) for name, text in found]
+
+
+@mutant(kills="MP-HOST-RECALL-009", says="in the request that is made again", report="D1")
+class AsksAgainWithoutTheBlockInAStream(AsksAgainWithoutTheBlock):
+    def turn(self, user_message):
+        model, self._model = self._model, self.plain
+        try:
+            return super().turn(user_message)
+        finally:
+            self._model = model
+
+    def stream(self, user_message):
+        shown = "".join(self._shown(self._answered(user_message)))
+        self._finish(user_message, shown)
+        return Turn(shown)
+
+    def start(self, session):
+        super().start(session)
+        self.plain = session.model
+
+
+@mutant(kills="MP-HOST-RECALL-006", says="is not in the request", report="J8")
+class SharesOneBoundAmongAll(Agent):
+    def recall(self, user_message, messages):
+        found, room = [], 8_000
+        for name, text in super().recall(user_message, messages):
+            if found and len(text) > room:
+                break
+            found.append((name, text))
+            room -= len(text)
+        return found
+
+
+@mutant(kills="MP-HOST-RECALL-009", says="in the order in which", report="F3")
+class ShowsThemAsTheyAnswer(Agent):
+    def register(self, provider):
+        super().register(provider)
+        recall, name = provider.enrich_turn, provider.name
+
+        def noted(user_message, messages):
+            answer = recall(user_message, messages)
+            self.__dict__.setdefault("order", []).append(name)
+            return answer
+
+        provider.enrich_turn = noted
+
+    def recall(self, user_message, messages):
+        self.order = []
+        found = super().recall(user_message, messages)
+        return sorted(found, key=lambda pair: self.order.index(pair[0]))

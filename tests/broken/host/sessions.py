@@ -444,3 +444,18 @@ class GoesOnWithTheUsersConversation(Agent):
         said = [*self.said.get(self.user, ()), *self._history[-2:]]
         type(self).said = {**self.said, self.user: said}
         return shown
+
+
+@mutant(kills="MP-HOST-SESS-002", says="an end by", report="J8")
+class EndsWithTheLastTurns(Agent):
+    def end(self):
+        self._do("on_session_end", self._history[-40:])
+
+
+@mutant(kills="MP-HOST-SESS-001", says="one is branched off", report="A3")
+class TellsNoEndOfABranch(Agent):
+    def switch(self, kind, new_session_id):
+        before = self.registry._core.session
+        super().switch(kind, new_session_id)
+        if kind == "branch":
+            self.registry._core.session.ends = before.ends

@@ -453,3 +453,25 @@ class RecordsAJobsTurnByItsOwnContext(MemoryProviderRegistry):
         core.writes_are_called = kept or "context" in turn
         super().record(turn)
         core.writes_are_called = kept
+
+
+class _WithTheProtocolOfItsName(Through):
+    known = types.MappingProxyType({})
+
+    def initialize(self, session_key, config):
+        kept = self.known.get(self.inner.name, config["protocol"])
+        type(self).known = {**self.known, self.inner.name: kept}
+        self.inner.initialize(session_key, {**config, "protocol": kept})
+
+
+@mutant(kills="MP-HOST-INIT-003", says="of a session before", report="J5")
+class MakesTheProtocolOnceForAName(Wrapping):
+    through = _WithTheProtocolOfItsName
+
+
+@mutant(kills="MP-HOST-INIT-002", says="backup_paths", report="B9")
+class AsksWhoeverFailedForPaths(MemoryProviderRegistry):
+    def backup_paths(self):
+        for lane in self._core.refused.values():
+            lane.attempt("backup_paths")
+        return super().backup_paths()

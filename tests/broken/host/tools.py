@@ -158,7 +158,7 @@ class KeepsResultsByTheirArguments(MemoryProviderRegistry):
         return result
 
 
-@mutant(kills="MP-HOST-TOOL-004", says="20,000 characters", report="D6")
+@mutant(kills="MP-HOST-TOOL-004", says="60,000 characters", report="D6")
 class CutsLongResults(MemoryProviderRegistry):
     def handle_tool_call(self, tool_name, args, **kwargs):
         return super().handle_tool_call(tool_name, args, **kwargs)[:2000]
@@ -416,3 +416,27 @@ class CallsNobodyWhoWasLateThreeTimes(OtherLane):
         if tool is not None and tool.lane.was_late > 2:
             return json.dumps({"success": False, "error": "the memory is away"})
         return super().handle_tool_call(tool_name, args, **kwargs)
+
+
+@mutant(kills="MP-HOST-TOOL-004", says="60,000 characters", report="D6")
+class CutsResultsAtABound(MemoryProviderRegistry):
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        result = super().handle_tool_call(tool_name, args, **kwargs)
+        return result if len(result) <= 50_000 else f"{result[:50_000]} [cut]"
+
+
+class _Heard(Through):
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        self.registry.answer = self.inner.handle_tool_call(tool_name, args, **kwargs)
+        return self.registry.answer
+
+
+@mutant(kills="MP-HOST-TOOL-004", says="JSON but for a NaN", report="G3")
+class ReadsWhatPythonWrites(Wrapping):
+    through = _Heard
+    answer = None
+
+    def handle_tool_call(self, tool_name, args, **kwargs):
+        result = super().handle_tool_call(tool_name, args, **kwargs)
+        is_unfit = "did not answer with JSON" in result
+        return self.answer if is_unfit and "NaN" in str(self.answer) else result

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import datetime as dt
 import itertools
+import re
 import threading
 import unicodedata
 import uuid
@@ -685,3 +686,62 @@ class RecordsUnderTheSessionOfASubagent(Agent):
 class TellsNoTurnToWhoWasLateOnce(OtherLane):
     lane = LateLane
     on_turn_start = leaving_out("on_turn_start", 1)
+
+
+@mutant(kills="MP-HOST-TURN-007", says="the turns", report="I3")
+class TidiesTheMessageOfAStream(Agent):
+    def stream(self, user_message):
+        return self.turn(re.sub(r"\n\s*\n", "\n\n", user_message))
+
+
+@mutant(kills="MP-HOST-REC-002", says="'is_bot': True", report="hermes#7781")
+class KeepsTheIdOfAnAuthorAlone(MemoryProviderRegistry):
+    def record(self, turn):
+        author = turn.get("author")
+        is_bot = bool(author and author.get("is_bot"))
+        lanes = self._core.serving("record") if is_bot else ()
+        for lane in lanes:
+            named = {"session_id": self.session_key, **turn, "author": {"id": author["id"]}}
+            lane.accept("record", (named,))
+        if not is_bot:
+            super().record(turn)
+
+
+@mutant(kills="MP-HOST-REC-004", says="beside which another one is open", report="A4")
+class NamesTheSessionThatBeganLast(Agent):
+    current = ""
+
+    def start(self, session):
+        super().start(session)
+        NamesTheSessionThatBeganLast.current = session.session_id
+
+    def switch(self, kind, new_session_id):
+        super().switch(kind, new_session_id)
+        NamesTheSessionThatBeganLast.current = new_session_id
+
+    def record_turn(self, turn):
+        super().record_turn({"session_id": self.current, **turn})
+
+
+class _WhatWaits(ProviderLane):
+    def await_writes(self, until):
+        # The oldest one is on its way.
+        while len(self._accepted) > 1 and self._clock.now() < until:
+            threading.Event().wait(0.005)
+        return True
+
+
+@mutant(kills="MP-HOST-PRIV-001", says="before that was stored", report="G8")
+class ForgetsBesideTheWriteOnItsWay(OtherLane):
+    lane = _WhatWaits
+
+
+class _Patient(ProviderLane):
+    def await_writes(self, until):
+        super().await_writes(until - 0.2)
+        return True
+
+
+@mutant(kills="MP-HOST-PRIV-001", says="whenever the time is over", report="G8")
+class ForgetsWhenItHasWaited(OtherLane):
+    lane = _Patient

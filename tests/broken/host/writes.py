@@ -505,3 +505,14 @@ class RecordsTheMessagesThatWereSent(Agent):
         sent = {"role": "user", "content": inject_memory_context(user_message, self.recalled)}
         messages = [sent, {"role": "assistant", "content": shown}]
         return {**super()._described(user_message, shown), "messages": messages}
+
+
+class _Ring(ProviderLane):
+    def accept(self, hook, args, *rest, **more):
+        if len(self._accepted) < 1_000 or hook == "on_session_switch":
+            super().accept(hook, args, *rest, **more)
+
+
+@mutant(kills="MP-HOST-TURN-001", says="1200 writes", report="B5")
+class DropsWhatIsBeyondAThousand(OtherLane):
+    lane = _Ring
