@@ -18,21 +18,3 @@ class TellsOfTurnsWhoeverHasTheHook(MemoryProviderRegistry):
         for lane in self._core.lanes:
             if hasattr(lane.provider, "on_turn_start"):
                 lane.attempt("on_turn_start", turn_number, message)
-
-
-@mutant(kills="MP-HOST-LIFE-001", says="`handle_tool_call` came", report="A3")
-class CallsAToolOfTheEnded(MemoryProviderRegistry):
-    def handle_tool_call(self, tool_name, args, **kwargs):
-        result = super().handle_tool_call(tool_name, args, **kwargs)
-        tool = self._tools.table.get(tool_name)
-        if tool and not self._core.lanes:
-            return tool.lane.attempt("handle_tool_call", tool_name, dict(args))[0]
-        return result
-
-
-@mutant(kills="MP-HOST-LIFE-001", says="`on_compress` came", report="A3")
-class ShowsWhatIsDiscardedToTheEnded(MemoryProviderRegistry):
-    def on_compress(self, messages, compression_count):
-        for lane in () if self._core.lanes else self._core.ended:
-            lane.attempt("on_compress", list(messages), compression_count)
-        return super().on_compress(messages, compression_count)
