@@ -533,6 +533,10 @@ def _assert_same(run: HostRun, text: str, cuts: list[list[str]]) -> None:
             )
 
 
+#: Texts whose end may begin a tag: nothing comes behind it, and so it is shown.
+_HALF_TAGS = ("It holds if a <", "It begins with <memory", "It ends with </")
+
+
 @check("MP-HOST-FENCE-018")
 def a_leaked_block_is_taken_out_and_nothing_else(run: HostRun) -> None:
     new_scrubber(run)
@@ -553,7 +557,7 @@ def a_leaked_block_is_taken_out_and_nothing_else(run: HostRun) -> None:
         )
     for text in _mentions():
         _assert_words_shown(run, text, scrubbed(run, [text]), ("The tag", _LATER_WORDS))
-    for text in BENIGN.values():
+    for text in (*BENIGN.values(), *_HALF_TAGS):
         if "<" in text:  # other tags, which end no block
             block, name = _block(run, f"{text}\n")
             _assert_taken_out(run, f"Before. {block} Behind.", name, ("Before.", "Behind."))

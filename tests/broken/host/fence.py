@@ -563,3 +563,28 @@ class SaysTheLastAgainWhereRecallFails(MemoryProviderRegistry):
         if all(event.outcome == "ok" for event in heard):
             self.last = found
         return found or [*self.last]
+
+
+class _Cautious(Fence):
+    class StreamingContextScrubber(_Good):
+        def flush(self):
+            held = super().flush()
+            return f"[fence]{held}" if held.startswith("<") and len(held) > 1 else held
+
+
+@mutant(kills="MP-HOST-FENCE-018", says="as it was", report="F1")
+class TakesAHalfTagAtTheEndForOne(MemoryProviderRegistry):
+    fence = _Cautious()
+
+
+_LONGER = re.compile(r"(?:&amp;lt;|%253c|\\x5cx3c)memory-context(?=[a-z])")
+
+
+class _Prefixes(Fence):
+    def sanitize_context(self, text):
+        return _LONGER.sub("[fence]", fence.sanitize_context(text))
+
+
+@mutant(kills="MP-HOST-FENCE-022", says="as it was", report="F1")
+class TakesALongerNameInAnEscapeForTheTag(MemoryProviderRegistry):
+    fence = _Prefixes()
