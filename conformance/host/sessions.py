@@ -47,9 +47,6 @@ _BURST = 300
 #: Step of a driver that makes one of those, if it has another name.
 _STEP_OF = {way: f"switch {way}" for way in SWITCHES} | {"fails": "turn"}
 
-#: Those of them behind which a turn comes in the session that was switched to.
-_GOES_ON = SWITCHES
-
 
 @check("MP-HOST-SESS-001")
 def each_session_ends_once(run: HostRun) -> None:
@@ -101,8 +98,9 @@ def _go(run: HostRun, host: Host, key: str, steps: tuple[str, ...]) -> None:
             host.switch("rewind", key)
         else:
             _leave(run, host, step)
-        # Behind an end it may be that the host begins another session by a turn.
-        if step in _GOES_ON and not (step == "rewind" and "end" in steps):
+        # A turn comes in the session that was switched to. Behind an end it may be that the host
+        # begins another session by a turn.
+        if step in SWITCHES and not (step == "rewind" and "end" in steps):
             _say(host, "Book berth 4.")
 
 

@@ -62,14 +62,17 @@ def the_config_holds_what_is_promised(run: HostRun) -> None:
         _assert_is_whole(run, _config(run, other), ", where another provider empties its own")
     _assert_is_its_own(run)
     _nothing_that_another_adds_is_in_it(run)
+    _nothing_that_a_session_before_took_is_missing(run)
+
+
+def _nothing_that_a_session_before_took_is_missing(run: HostRun) -> None:
+    """A process serves one session after the other by providers of one name."""
     name = run.label()
-    # A process serves one session after the other by providers of one name.
-    for number, act in enumerate((_empty, None)):
-        provider = Probe(name, **({"initialize": act} if act else {}))
-        run.opened(provider).begin(provider)
-        if number:
-            where = ", where the provider of a session before it emptied its own"
-            _assert_is_whole(run, _config(run, provider), where)
+    before, provider = Probe(name, initialize=_empty), Probe(name)
+    for one in (before, provider):
+        run.opened(one).begin(one)
+    where = ", where the provider of a session before emptied its own"
+    _assert_is_whole(run, _config(run, provider), where)
 
 
 _ADDED = "added by another provider"

@@ -161,7 +161,7 @@ class KeepsResultsByTheirArguments(MemoryProviderRegistry):
 @mutant(kills="MP-HOST-TOOL-004", says="60,000 characters", report="D6")
 class CutsLongResults(MemoryProviderRegistry):
     def handle_tool_call(self, tool_name, args, **kwargs):
-        return super().handle_tool_call(tool_name, args, **kwargs)[:2000]
+        return super().handle_tool_call(tool_name, args, **kwargs)[:50_000]
 
 
 @mutant(kills="MP-HOST-PROMPT-001", says="boats.", report="F7")
@@ -418,13 +418,6 @@ class CallsNobodyWhoWasLateThreeTimes(OtherLane):
         return super().handle_tool_call(tool_name, args, **kwargs)
 
 
-@mutant(kills="MP-HOST-TOOL-004", says="60,000 characters", report="D6")
-class CutsResultsAtABound(MemoryProviderRegistry):
-    def handle_tool_call(self, tool_name, args, **kwargs):
-        result = super().handle_tool_call(tool_name, args, **kwargs)
-        return result if len(result) <= 50_000 else f"{result[:50_000]} [cut]"
-
-
 class _Heard(Through):
     def handle_tool_call(self, tool_name, args, **kwargs):
         self.registry.answer = self.inner.handle_tool_call(tool_name, args, **kwargs)
@@ -437,6 +430,6 @@ class ReadsWhatPythonWrites(Wrapping):
     answer = None
 
     def handle_tool_call(self, tool_name, args, **kwargs):
+        self.answer = None
         result = super().handle_tool_call(tool_name, args, **kwargs)
-        is_unfit = "did not answer with JSON" in result
-        return self.answer if is_unfit and "NaN" in str(self.answer) else result
+        return self.answer if "NaN" in str(self.answer) else result

@@ -694,17 +694,15 @@ class TidiesTheMessageOfAStream(Agent):
         return self.turn(re.sub(r"\n\s*\n", "\n\n", user_message))
 
 
-@mutant(kills="MP-HOST-REC-002", says="'is_bot': True", report="hermes#7781")
-class KeepsTheIdOfAnAuthorAlone(MemoryProviderRegistry):
+class _IdAlone(Through):
     def record(self, turn):
         author = turn.get("author")
-        is_bot = bool(author and author.get("is_bot"))
-        lanes = self._core.serving("record") if is_bot else ()
-        for lane in lanes:
-            named = {"session_id": self.session_key, **turn, "author": {"id": author["id"]}}
-            lane.accept("record", (named,))
-        if not is_bot:
-            super().record(turn)
+        self.inner.record({**turn, "author": {"id": author["id"]}} if author else turn)
+
+
+@mutant(kills="MP-HOST-REC-002", says="'is_bot': True", report="hermes#7781")
+class KeepsTheIdOfAnAuthorAlone(Wrapping):
+    through = _IdAlone
 
 
 @mutant(kills="MP-HOST-REC-004", says="beside which another one is open", report="A4")
